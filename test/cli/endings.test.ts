@@ -106,19 +106,6 @@ for (const stop of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('a second signal ends the program immediately with code 1', async t => {
-  const { idp, program, browser } = await startWithExpiredSession(t)
-  const hold = idp.hold('token')
-  const asked = browser.fetch('/api/auth/token').catch(() => 'cut off')
-  await hold.arrived()
-  program.signal('SIGTERM')
-  await untilItRefuses(program)
-  program.signal('SIGTERM')
-  t.deepEqual(await program.ended, failed)
-  t.is(await asked, 'cut off')
-  hold.release()
-})
-
 test('a SIGHUP during the start reloads the secrets and does not end the program', async t => {
   const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGHUP')" })
   await program.logged('secrets_reloaded')

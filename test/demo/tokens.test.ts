@@ -1,6 +1,5 @@
-import { createHash, createPublicKey, type JsonWebKey, randomBytes, verify } from 'node:crypto'
+import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import test from 'ava'
-import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import {
   basic,
@@ -18,22 +17,6 @@ import {
 
 const day = 24 * 3600
 const invalidGrant = { status: 400, body: { error: 'invalid_grant' } }
-
-test("a code with its PKCE verifier is exchanged for tokens with the platform's fields", async t => {
-  const demo = await start(t)
-  const verifier = randomBytes(32).toString('base64url')
-  const challenge = createHash('sha256').update(verifier).digest('base64url')
-  const code = await codeFor(t, demo, { code_challenge: challenge, code_challenge_method: 'S256' })
-  const { status, headers, body } = await exchangeCode(demo, code, { code_verifier: verifier })
-  t.is(status, 200)
-  t.is(headers.get('cache-control'), 'no-store')
-  t.is(body.token_type, 'Bearer')
-  t.is(body.expires_in, 3599)
-  t.is(body.scope, 'data:read viewables:read')
-  t.regex(body.refresh_token, /^[\w-]{42}$/)
-  t.is(body.id_token, undefined)
-  t.like(demo.calls, { authorization: 1, authorizationCode: 1, refreshToken: 0 })
-})
 
 test("an access token is a JWT with the size and the claims of the platform's tokens, signed with the published key", async t => {
   const demo = await start(t)
@@ -89,24 +72,6 @@ test('every refresh returns a new refresh token, and a second use of one ends th
   t.like(demo.calls, { refreshToken: 4, reusedRefreshToken: 1 })
 })
 
-test('of many simultaneous refreshes with the same token, only one succeeds', async t => {
-  const demo = await start(t)
-  const { refresh_token: refreshToken } = await logIn(t, demo)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(demo, refreshToken)))
-  t.is(answers.filter(({ status }) => status === 200).length, 1)
-  t.is(answers.filter(({ body }) => body.error === 'invalid_grant').length, 49)
-})
-
-test('a second use of a refresh token does not end other logins, even of the same browser', async t => {
-  const demo = await start(t)
-  const browser = createBrowser(t)
-  const one = await exchangeCode(demo, await codeFor(t, demo, {}, browser))
-  const other = await exchangeCode(demo, await codeFor(t, demo, {}, browser))
-  await refresh(demo, one.body.refresh_token)
-  t.is((await refresh(demo, one.body.refresh_token)).status, 400)
-  t.is((await refresh(demo, other.body.refresh_token)).status, 200)
-})
-
 test('a refresh may request fewer scopes, a later one all of them again, also those for single resources, and none may request more', async t => {
   const demo = await start(t)
   const tokens = await logIn(t, demo)
@@ -156,35 +121,6 @@ test('a code expires after five minutes, and each refresh token fifteen days aft
   t.is(second.status, 200)
   clock.advanceSeconds(15 * day)
   t.like(await refresh(demo, second.body.refresh_token), invalidGrant)
-})
-
-test('with the scope openid the ID token contains the nonce, the client and the user', async t => {
-  const clock = createClock()
-  const demo = await start(t, { now: clock.now })
-  clock.advanceSeconds(3 * day)
-  const tokens = await logIn(t, demo, { scope: 'openid data:read', nonce: 'the-nonce' })
-  const claims = claimsOf(tokens.id_token ?? '')
-  t.like(claims, { iss: demo.issuer, aud: demo.clientId, nonce: 'the-nonce' })
-  t.is(claims.sub, claimsOf(tokens.access_token).userid)
-  t.true(Number(claims.exp) * 1000 > clock.now(), 'the ID token is valid on the moved clock')
-  t.deepEqual(claimsOf(tokens.access_token).scope, ['openid', 'data:read'])
-})
-
-test("userinfo responds with the user's profile, whatever the scopes of the token are", async t => {
-  const demo = await start(t)
-  const { access_token: accessToken } = await logIn(t, demo)
-  const response = await userInfo(demo, accessToken)
-  t.is(response.headers.get('cache-control'), 'no-store')
-  t.deepEqual(await response.json(), {
-    sub: claimsOf(accessToken).userid,
-    name: 'Ada Lovelace',
-    given_name: 'Ada',
-    family_name: 'Lovelace',
-    preferred_username: 'ada.lovelace',
-    email: 'ada.lovelace@example.com',
-    email_verified: true
-  })
-  t.is(demo.calls.userInfo, 1)
 })
 
 test('userinfo refuses everything that is not an access token of this provider', async t => {

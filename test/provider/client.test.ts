@@ -219,16 +219,6 @@ test('an error contains the seconds of the Retry-After header, whether it is an 
   }
 })
 
-test('the error of a failed connection contains no secret', async t => {
-  const { idp, scope } = setUp(t)
-  const quoting = Object.assign(new Error('the-refresh-token the-client-secret'), { code: 'EPROTO' })
-  scope.post('/token').replyWithError(quoting)
-  const error = await t.throwsAsync(idp.refreshTokenGrant(refreshGrant), { instanceOf: ProviderError })
-  t.is(error?.problem, 'unreachable')
-  t.is(error?.message, "the identity provider's token endpoint: connection failed (EPROTO)")
-  holdsNone(t, error, secrets)
-})
-
 const asJwt = { 'content-type': 'application/jwt; charset=utf-8' }
 const user = { sub: 'user-1', given_name: 'Ada' }
 
@@ -325,25 +315,6 @@ test.serial('a revocation takes at most two seconds, including its repetitions',
   t.true(performance.now() - started < 10_000)
 })
 
-test('with only an issuer configured, all endpoints are discovered at the first request, and a failed discovery is repeated once', async t => {
-  const host = mockHost(t)
-  const { origin: issuer, scope } = host
-  const { idp } = setUp(t, discovered({ issuer }))
-  scope.get('/.well-known/openid-configuration').reply(500)
-  scope.get('/.well-known/openid-configuration').reply(200, {
-    issuer,
-    authorization_endpoint: `${issuer}/a`,
-    token_endpoint: `${issuer}/t`,
-    userinfo_endpoint: `${issuer}/u`
-  })
-  scope.post('/t').reply(200, tokens)
-  scope.get('/u').reply(200, { name: 'Ada' })
-  t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
-  t.is((await idp.userInfo('the-access-token', undefined)).name, 'Ada')
-  await idp.revokeRefreshToken('the-refresh-token')
-  t.is((await idp.metadata()).issuer, issuer)
-})
-
 test('whether a session keeps an ID token for the logout does not wait for discovery', async t => {
   t.timeout(30_000)
   const { origin: issuer, scope } = mockHost(t)
@@ -359,24 +330,6 @@ test('whether a session keeps an ID token for the logout does not wait for disco
   open()
   await idp.metadata()
   t.false(await idp.takesLogoutHint('an ID token'), 'this provider has no end-session endpoint')
-})
-
-test('if discovery fails, every request fails with an error about discovery that contains no secret', async t => {
-  const { origin: issuer, scope } = mockHost(t)
-  const { idp } = setUp(t, discovered({ issuer }))
-  const calls = [
-    () => idp.authorizationCodeGrant(codeGrant),
-    () => idp.refreshTokenGrant(refreshGrant),
-    () => idp.userInfo('the-access-token', undefined),
-    () => idp.revokeRefreshToken('the-refresh-token'),
-    () => idp.authorizationUrl(authorizationRequest)
-  ]
-  for (const call of calls) {
-    scope.get('/.well-known/openid-configuration').reply(404)
-    const error = await t.throwsAsync(call, { instanceOf: ProviderError })
-    t.is(error?.endpoint, 'discovery')
-    holdsNone(t, error, secrets)
-  }
 })
 
 test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the order that APS documents, and the query of the endpoint (section 3.1)', async t => {

@@ -36,21 +36,6 @@ test('one session may have 32 requests in progress, its next request is queued u
   t.false(upstream.requests.some(({ url }) => url === '/leaving'))
 })
 
-test('two sessions with 32 slow uploads each do not delay the request of another user', async t => {
-  const upstream = await startUpstream(t, (request, response) => {
-    if (request.method === 'GET') response.end('{}')
-  })
-  const proxied = await startProxy(t, { rules: [`GET,POST /api/x ${upstream.origin}/x`] })
-  for (const cookie of [proxied.cookie, await newSession(proxied)]) {
-    for (let count = 0; count < 32; count++) {
-      open(t, proxied, { cookie, method: 'POST', headers: { 'Content-Length': '100000' } }).write('x')
-    }
-  }
-  await eventually(() => upstream.requests.length === 64)
-  const cookie = await newSession(proxied)
-  t.is(await statusOf(ask(t, proxied, { cookie })), 200)
-})
-
 test('one user with many sessions cannot take all slots of an upstream', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {

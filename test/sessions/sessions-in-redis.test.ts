@@ -95,18 +95,6 @@ for (const mode of modes) {
   })
 }
 
-test('if the response of the callback is lost, the repeated callback leads to the same session', async t => {
-  const { servers, idp } = await setUp(t, { mode: 'dual' })
-  const [one, two] = servers
-  const callback = await startLogin(one.browser)
-  const again = copyAt(two, one.browser)
-  t.is((await openCallback(one.browser, callback)).statusCode, 302)
-  t.is((await openCallback(again, callback)).statusCode, 302)
-  t.deepEqual(referenceIn(again, two), referenceIn(one.browser, one))
-  t.is((await again.fetch('/api/auth/token')).statusCode, 200)
-  t.is(idp.tokenRequests.length, 2)
-})
-
 test('while Redis is unavailable, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
   const settings = { forwardAuth: { address: '127.0.0.1:0' } }
   const { servers, redis, clock } = await setUp(t, { settings, redis: { timing: IMPATIENT } })

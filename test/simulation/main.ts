@@ -1,6 +1,5 @@
 // Runs simulated schedules, and prints the schedule of each seed that fails. It exits with 1 if a seed fails.
 import { parseArgs } from 'node:util'
-import { simulateRestore } from './restore.js'
 import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
 
@@ -10,12 +9,7 @@ const usage = `Usage: npm run simulate -- [options]
   --from 0              the first seed
   --one SEED            prints this schedule
   --without NUMBER      switches off a safeguard
-  --list                prints the safeguards with their numbers
-
-  --restore             restores sessions after Redis has lost its data
-  --replicas 1000       the number of processes that restore
-  --sessions 10000      the number of sessions
-  --copies 1            the number of processes that remember a session`
+  --list                prints the safeguards with their numbers`
 
 const write = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -27,16 +21,11 @@ try {
       one: { type: 'string' },
       without: { type: 'string' },
       list: { type: 'boolean', default: false },
-      restore: { type: 'boolean', default: false },
-      replicas: { type: 'string', default: '1000' },
-      sessions: { type: 'string', default: '10000' },
-      copies: { type: 'string', default: '1' },
       help: { type: 'boolean', default: false }
     }
   })
   if (values.help) write(usage)
   else if (values.list) for (const [index, { name }] of safeguards.entries()) write(`${index + 1}: ${name}`)
-  else if (values.restore) await restore(number(values.replicas), number(values.sessions), number(values.copies))
   else if (values.one !== undefined) await runSchedules(number(values.one), 1, true, values.without)
   else await runSchedules(number(values.from), number(values.seeds), false, values.without)
 } catch (error) {
@@ -49,18 +38,6 @@ try {
 function number(text: string): number {
   if (/^\d+$/.test(text)) return Number(text)
   throw new RangeError(`"${text}" is not a whole number.`)
-}
-
-async function restore(replicas: number, sessions: number, copies: number): Promise<void> {
-  const result = await simulateRestore({ replicas, sessions, copies })
-  const { halfSeconds, allSeconds, availableSeconds, reads, scripts, busiestSecond, outages, lost } = result
-  write(`${replicas} replicas restore ${sessions} sessions, each of which ${copies} of them remember:`)
-  write(`half of the sessions are restored after ${halfSeconds.toFixed(1)} s, all after ${allSeconds.toFixed(1)} s`)
-  write(
-    `every replica can use Redis again after ${availableSeconds.toFixed(1)} s (${outages} times one could not meanwhile)`
-  )
-  write(`Redis ran ${scripts} scripts and ${reads} reads, at most ${busiestSecond} in a second; sessions lost: ${lost}`)
-  process.exitCode = lost > 0 ? 1 : 0
 }
 
 /** @param isPrinted true to print the schedules also if they do not fail */

@@ -7,7 +7,7 @@ import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { afterAnHour, guarded, sessionCookies, sessionHeader, startDiscovered, statusesOf } from './support.js'
+import { afterAnHour, guarded, sessionCookies, sessionHeader, startDiscovered } from './support.js'
 
 const address = 'ada@example.com'
 
@@ -361,18 +361,6 @@ test('a claim that is one string is not split, and the log line of the denial sa
   account.groups = 'badmins,users'
   t.is((await tryToSignIn(browser)).statusCode, 403)
   t.is(logs.all('login_failed').at(-1)?.string_claims, undefined)
-})
-
-test('parallel requests at a refresh that signs a user out get 403, and the refresh token is used once', async t => {
-  const { browser, idp, clock, account } = await startWithGroups(t, 'single')
-  await signIn(browser)
-  account.groups = []
-  clock.advanceSeconds(3600)
-  const before = idp.tokenRequests.length
-  const answers = await Promise.all(Array.from({ length: 20 }, () => browser.clone().fetch(guarded)))
-  t.deepEqual([...new Set(statusesOf(answers))], [403])
-  t.is(idp.tokenRequests.length - before, 1)
-  t.deepEqual(idp.reuses, [])
 })
 
 // The settings `access.acr` and `max_age`: how and when a user has signed in at the provider.

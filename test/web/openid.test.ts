@@ -221,16 +221,6 @@ for (const [provider, supported] of Object.entries(worksIn)) {
   }
 }
 
-test('dual: if the second token request of a login returns an ID token of another subject, nobody is signed in, and its refresh token is revoked', async t => {
-  const { browser, idp } = await start(t, 'dual', { quirks: { idTokenOnRefresh: true } })
-  let requests = 0
-  idp.settings.idTokenClaims = right => (++requests === 2 ? { ...right, sub: 'user-2' } : right)
-  t.is((await openCallback(browser, await startLogin(browser))).statusCode, 502)
-  t.deepEqual(sessionCookies(browser), [])
-  await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? 'none'))
-  t.false(idp.issued.refreshTokens.some(({ value }) => idp.isAlive(value)))
-})
-
 test('dual: if a provider like Django OAuth Toolkit ends the first access token when it issues the second one, the session ends at its first refresh', async t => {
   const platform = { internalTokenScopes: ['openid', 'data:read', 'data:write'] }
   const { browser, clock, logs } = await start(t, 'dual', { quirks: quirksOf.django, platform })

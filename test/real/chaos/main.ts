@@ -6,7 +6,7 @@ import { providerOutage, redisOutage } from './outages.js'
 import { disconnectedOwner, flushedRedis, killedOwner, stoppedOwner } from './owner-scenarios.js'
 import { brokenResponse, lateResponse, lostResponse, quota } from './provider-scenarios.js'
 import { fullRedis, promotion, unusableRedis } from './redis-scenarios.js'
-import { mixedSecrets, parallelRequests, redisSessions } from './session-scenarios.js'
+import { redisSessions } from './session-scenarios.js'
 import type { Options } from './stage.js'
 import { combined, storms } from './storm.js'
 import { troubleKinds } from './trouble.js'
@@ -17,7 +17,6 @@ type Scenarios = Readonly<Record<string, (options: Options) => Play[]>>
 const busy: Scenarios = {
   storm: options => storms(options, trouble => trouble !== 'kill'),
   combined,
-  thousand: parallelRequests,
   'provider-outage': providerOutage,
   // It comes last, when the machine has less other work, because it counts what is refreshed within a few seconds.
   quota
@@ -38,8 +37,7 @@ const quiet: Scenarios = {
   'redis-sessions': redisSessions,
   'late-response': lateResponse,
   'broken-response': brokenResponse,
-  'lost-response': lostResponse,
-  'mixed-secrets': mixedSecrets
+  'lost-response': lostResponse
 }
 const names = [...new Set([...Object.keys(busy), ...Object.keys(quiet)])]
 
