@@ -89,7 +89,7 @@ function ownTargets(imports: ReadonlyMap<string, readonly Import[]>): Graph {
   return new Map([...imports].map(([path, list]) => [path, list.filter(one => one.isOwn).map(one => one.target)]))
 }
 
-/** The files of a folder are apart from its sub-folders, so `web`, `web/edge` and `web/routes` are three folders. */
+/** The files of a folder are apart from its sub-folders, so `web`, `web/every-request` and `web/routes` are three folders. */
 function foldersOf(files: Graph): Graph {
   const folders = new Map<string, Set<string>>()
   for (const [path, targets] of files) {

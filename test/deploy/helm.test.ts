@@ -288,7 +288,9 @@ test('the Traefik recipe has the rules, priorities and middlewares of the file f
 test('the recipe for the Gateway API passes on the headers that decide if a request may use the session, and no method', t => {
   const [, list = ''] = /allowedHeaders:\n((?: +- [\w-]+\n)+)/.exec(readText(recipes[0] as string)) ?? []
   const headers = [...list.matchAll(/- ([\w-]+)/g)].map(([, name = '']) => name.toLowerCase())
-  const source = ['edge/request-origin', 'request/navigation'].map(name => readText(`src/web/${name}.ts`)).join('\n')
+  const source = ['every-request/request-origin', 'request/navigation']
+    .map(name => readText(`src/web/${name}.ts`))
+    .join('\n')
   for (const name of [
     'origin',
     'sec-fetch-site',

@@ -1,6 +1,6 @@
 // Requests from other sites that the proxy rejects because of the headers that browsers add.
 import test, { type ExecutionContext } from 'ava'
-import { rejectionOf } from '#src/web/edge/request-origin.js'
+import { rejectionOf } from '#src/web/every-request/request-origin.js'
 import { startProxy, startUpstream } from '../helpers/upstream.js'
 
 type Headers = Readonly<Record<string, string>>

@@ -8,7 +8,7 @@ import {
   type Requester,
   type Turn
 } from '../../base/fair-queue.js'
-import { hasBody, postponeBody } from '../edge/arrivals.js'
+import { hasBody, postponeBody } from '../every-request/arrivals.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
 import { createExchange } from './exchange.js'

@@ -10,8 +10,8 @@
  */
 import type { Context, Middleware } from 'koa'
 import { outboundProxy } from '../../config/outbound-proxy.js'
-import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
+import { checkOrigin } from '../every-request/request-origin.js'
 import { notesOf } from '../request/request.js'
 import { createRequireTokens } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'

@@ -1,7 +1,7 @@
 /** The middleware with which custom routes use the session. */
 import type { Context, Middleware } from 'koa'
-import { loadedInBackground } from '../edge/loaded-in-background.js'
 import { HttpError } from '../errors/http-error.js'
+import { loadedInBackground } from '../every-request/loaded-in-background.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
 import { protectWithSession, type TokensState } from './require-tokens.js'

@@ -4,7 +4,7 @@
  */
 import type { Context, Middleware } from 'koa'
 import { isLocalRequest } from '../../config/types/urls.js'
-import { requestOrigin } from '../edge/request-origin.js'
+import { requestOrigin } from '../every-request/request-origin.js'
 import { sessionRecord, writeSession } from '../request/session.js'
 import type { DemoProvider, Services } from '../services.js'
 import { createRequireTokens } from './require-tokens.js'

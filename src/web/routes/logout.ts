@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import type { LogOut } from '../../login/log-out.js'
-import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
+import { checkOrigin } from '../every-request/request-origin.js'
 import { requestLog } from '../request/request.js'
 import { publicPathOf, readReturningQuery, redirect } from '../request/return-path.js'
 import { clearLoginCookie, openSession, removeSession } from '../request/session.js'

@@ -7,7 +7,7 @@ import type { Middleware } from 'koa'
 import { STARTER_PAGE } from '../../config/settings.js'
 import { isLocalRequest, isLoopback } from '../../config/types/urls.js'
 import { readCookie } from '../../cookie/request-cookies.js'
-import { loadedInBackground } from '../edge/loaded-in-background.js'
+import { loadedInBackground } from '../every-request/loaded-in-background.js'
 import { notesOf } from '../request/request.js'
 import type { Services } from '../services.js'
 

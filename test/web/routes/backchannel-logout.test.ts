@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { systemClock } from '#src/base/clock.js'
-import { backchannelLogout } from '#src/web/routes/backchannel-logout.js'
+import { backchannelLogout } from '#src/web/routes/backchannel-logout-route.js'
 import type { Extension } from '#src/web/routes/extension.js'
 import type { Services } from '#src/web/services.js'
 import type { Browser } from '../../helpers/browser.js'
@@ -283,7 +283,7 @@ test('only a page of this site can cause a logout everywhere, and other values o
   const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors' }
   const path = '/api/auth/logout?everywhere=true'
   const link = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
-  // Further headers are listed in test/web/edge/request-origin.test.ts.
+  // Further headers are listed in test/web/every-request/request-origin.test.ts.
   for (const headers of [
     ...[{}, image, { origin: 'https://evil.example' }, { referer: 'https://evil.example/' }, { referer: 'not a URL' }],
     ...['cross-site', 'same-site'].map(site => ({ ...link, 'sec-fetch-site': site }))

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type OriginRejection, rejectionOf } from '#src/web/edge/request-origin.js'
+import { type OriginRejection, rejectionOf } from '#src/web/every-request/request-origin.js'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { askForwardAuth } from '../../helpers/gateway.js'
 import { signIn } from '../../helpers/server.js'
