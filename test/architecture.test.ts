@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import test from 'ava'
+import { words } from './helpers/words.js'
 
 /** The texts of files, by their paths below the folder. */
 type Sources = Readonly<Record<string, string>>
@@ -61,6 +62,34 @@ test('all source files keep the import rules of ARCHITECTURE.md, and neither fil
   const sources = await read('src')
   t.true(['index.ts', 'app.ts', 'server/serve.ts', 'config/settings.ts'].every(path => path in sources))
   t.deepEqual(breaches(sources), [])
+})
+
+// Each of these files begins with a map of its folder.
+const maps = words`
+  cli/check/index config/load cookie/session-cookie demo/index login/mode pages/index provider/client server/serve
+  sessions/index web/errors/error-responses web/every-request/limits web/proxy/middleware web/request/request
+  web/routes/auth-routes web/static/static-files`
+
+for (const path of maps) {
+  test(`the map at the beginning of ${path}.ts names every other file and sub-folder of its folder`, async t => {
+    const sources = Object.keys(await read('src')).filter(other => !other.endsWith('.d.ts') && other !== `${path}.ts`)
+    const [comment = ''] = (await readFile(join(root, 'src', `${path}.ts`), 'utf8')).split('*/', 1)
+    const below = sources.filter(other => other.startsWith(`${posix.dirname(path)}/`))
+    const names = below.map(other => posix.relative(posix.dirname(path), other).replace(/\/.*|\.ts$/, ''))
+    const missing = names.filter(
+      name => !comment.includes(`\`${name}\``) && !new RegExp(`\`${name}(\\.ts|/)`).test(comment)
+    )
+    t.deepEqual([...new Set(missing)], [])
+  })
+}
+
+test('each file of src/ has a name of its own, except the commands, which have the names that users type', async t => {
+  const paths = Object.keys(await read('src')).filter(path => !path.startsWith('cli/commands/'))
+  const names = paths.map(path => posix.basename(path)).filter(name => name !== 'index.ts')
+  t.deepEqual(
+    names.filter((name, index) => names.indexOf(name) !== index),
+    []
+  )
 })
 
 test('only one helper imports nock', async t => {

@@ -5,6 +5,7 @@
  * - `table.ts`: all settings. `settings.ts`: the types and names that follow from the table. `yaml-text.ts` writes a settings file
  * - `check-value.ts`, `cross-checks.ts`: the checks of one value, and of several. They use `private-files.ts` and `wwwroot.ts`
  * - `demo.ts`: the settings of a demo. `site.ts`: the URLs and cookie names that follow from the settings
+ * - `outbound-proxy.ts`: the HTTP proxy for calls to other servers
  */
 import { relative } from 'node:path'
 import { checkValueAndPath, doubtsAbout } from './check-value.js'

@@ -2,6 +2,9 @@
  * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key of the
  * session, and the session is in Redis (`src/sessions/`). A cookie that cannot be decrypted is treated like a missing cookie, so a
  * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for decrypting.
+ *
+ * - `record`: the fields of a session; `session-content`: their form in the cookie
+ * - `keyring`: the encryption; `request-cookies`: a long value in several cookies
  */
 import { deflateSync } from 'node:zlib'
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'

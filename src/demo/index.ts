@@ -6,6 +6,10 @@
  * host of the callback URL.
  *
  * This folder is loaded only for a demo, so it does not slow down a start without the demo.
+ *
+ * - `open`: the only file that other folders import; it starts a demo and changes the settings
+ * - `platform`: what the demo imitates; `provider`: oidc-provider with these properties
+ * - `pages`, `users`: the sign-in and sign-out, and who has signed in; `apis`: user info, and APIs for the API proxy
  */
 import { type JsonWebKey, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'

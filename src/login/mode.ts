@@ -1,7 +1,15 @@
 /**
  * The two modes. In single mode, a session has one access token, which stays on the server. In dual mode, a session has an internal
  * token, which stays on the server, and a public token with fewer scopes, which the browser may get. The rest of the server uses
- * the interface `Mode` and does not depend on the mode.
+ * the interface `Mode` and does not depend on the mode. The folder, in the order of a session's life:
+ *
+ * - `begin-login`, `transaction`, `safe-return-to`: the start of a login, its data, and the page to which it returns
+ * - `complete-login`, `code-exchange`, `grants`, `scopes`: the callback, the exchange of its code, and what was granted
+ * - `access`, `access-check`, `authentication`: who may sign in, when that is checked, and how a user must sign in
+ * - `refreshes`, `refresh`, `schedule`: the current session of a request, its refresh, and when that is due
+ * - `failure`, `evidence`, `refresh-report`: what an error means, when refusals end a session, and the log line
+ * - `profiles`, `internal-token-watch`: the display name, and whether the provider keeps the internal token
+ * - `log-out`, `backchannel-logout`: the end of a session, by its user or by the provider
  */
 import type { Config } from '../config/settings.js'
 import type { SessionFields } from '../cookie/record.js'

@@ -1,8 +1,12 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
- * the pages of the demo identity provider. They share one style and load nothing. `texts/` contains the
- * texts of each language, and the `custom-*` files read the logo, the texts and the templates of the operator. `client/` contains
- * the module that the operator's pages can import, and the script of the error pages.
+ * the pages of the demo identity provider. They share one style and load nothing.
+ *
+ * - `html`, `template`, `page`: safe markup, the template, and what all pages share; `colour` is the operator's accent colour
+ * - `error-page`: the error pages and the diagnosis of a login loop; `site-pages`: the pages with the operator's design
+ * - `texts`: the built-in texts, one file in `texts/` for each language
+ * - `custom-folder`, `custom-files`, `custom-texts`: the logo, the templates and the texts of the operator
+ * - `client/`: the module that the operator's pages can import, and the script of the error pages
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

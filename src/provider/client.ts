@@ -1,6 +1,12 @@
 /**
  * The requests that the server sends to the identity provider. Each response is validated. A request fails with
  * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
+ *
+ * - `metadata`: the endpoints; `moved-endpoints` follows a provider that moves them, `quirks` is what providers do differently
+ * - `transport`: the queues and limits of calls; `attempt` sends one, `response-text` reads its body, `outbound` connects
+ * - `client-authentication`, `browser-urls`: how this server authenticates, and the URLs that browsers open
+ * - `token-set`, `id-token`, `logout-token`: the checks of what the provider sends
+ * - `meaning`, `provider-error`: what an error means for the refresh token, and the errors themselves
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JSONWebKeySet, JWK } from 'jose'

@@ -1,4 +1,7 @@
-/** Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. */
+/**
+ * Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. `start` is the way
+ * in for applications and for the command line, `create-services` creates what the middleware uses, and `log` the log.
+ */
 import http from 'node:http'
 import { assemble } from '../app.js'
 import { systemClock, wait, within } from '../base/clock.js'

@@ -1,6 +1,7 @@
 /**
  * The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or
- * more.
+ * more. `http-error` creates errors of this server, with the codes in `error-codes`. `login-error` is the response to a failed
+ * login, and `thrown-error` decides about errors of custom routes, of Koa and of packages.
  */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
@@ -9,7 +10,7 @@ import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provi
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { frameOf } from '../request/navigation.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
-import { returnToOf, signInUrl } from '../request/return-path.js'
+import { returnToOf, signInUrl } from '../request/returning.js'
 import { sessionRecord } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
 import type { Services } from '../services.js'

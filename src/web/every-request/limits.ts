@@ -1,4 +1,11 @@
-/** Corrects or rejects unusual requests, so that later middleware need not handle them. */
+/**
+ * Corrects or rejects unusual requests, so that later middleware need not handle them. The other files of this folder:
+ *
+ * - `connections`, `arrivals`, `client-errors`: the connections, the order and time of requests, and requests that Node rejects
+ * - `request-origin`: whether a request may use the session of its browser
+ * - `observe`, `health-routes`: the records of requests, and the paths for load balancers
+ * - `loaded-in-background`: middleware whose packages would delay the start
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { closingError } from '../errors/http-error.js'

@@ -1,3 +1,9 @@
+/**
+ * What is known about one request: its ids, its log, and the notes of the middleware. The other files of this folder:
+ *
+ * - `session`, `session-status`, `session-refusal`: its session, the headers about it, and the response if it has none
+ * - `navigation`, `returning`: what the browser does with the response, and where it goes after a login
+ */
 import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Logger } from 'pino'

@@ -1,6 +1,10 @@
 /**
  * The routes under `/api/auth`, with the headers that they share and the middleware that runs before each route. Each
  * route that changes a session or asks the provider has a separate file. The other routes are in this file.
+ *
+ * - `login`, `callback`, `logout`, `profile`, `backchannel-logout-route`: one route each; `demo-routes`: those of a demo
+ * - `require-tokens`: finds and refreshes the session of a request, for these routes and for custom ones
+ * - `custom-routes`, `custom-route-session`, `extension`: what custom routes use, their `ctx.session`, and how they are loaded
  */
 import Router from '@koa/router'
 import type { Context, Middleware, Next } from 'koa'

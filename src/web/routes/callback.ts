@@ -7,7 +7,7 @@ import { isExpiredLoginPage } from '../../provider/quirks.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
-import { publicPathOf, redirect, rememberReturnTo } from '../request/return-path.js'
+import { publicPathOf, redirect, rememberReturnTo } from '../request/returning.js'
 import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from '../request/session.js'
 import type { Services } from '../services.js'
 

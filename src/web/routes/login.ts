@@ -6,7 +6,7 @@ import { newBrowserId } from '../../login/transaction.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
-import { readReturningQuery, redirect, rememberReturnTo } from '../request/return-path.js'
+import { readReturningQuery, redirect, rememberReturnTo } from '../request/returning.js'
 import { readLoginCookie, writeLoginCookie } from '../request/session.js'
 import type { Services } from '../services.js'
 

@@ -3,7 +3,7 @@ import type { LogOut } from '../../login/log-out.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { checkOrigin } from '../every-request/request-origin.js'
 import { requestLog } from '../request/request.js'
-import { publicPathOf, readReturningQuery, redirect } from '../request/return-path.js'
+import { publicPathOf, readReturningQuery, redirect } from '../request/returning.js'
 import { clearLoginCookie, openSession, removeSession } from '../request/session.js'
 import type { Services } from '../services.js'
 

@@ -1,9 +1,16 @@
-/** Serves the files of `wwwroot`. */
+/**
+ * Serves the files of `wwwroot`.
+ *
+ * - `current-root`: the folder to which `wwwroot` leads at present
+ * - `find-file`, `open-inside`: the file of a URL, opened so that no link leads out of the folder
+ * - `file-guard`: the files that need a session; `fallback`: the page for URLs without a file
+ * - `content`: the response; `starter-page`: the page of this package
+ */
 import { extname } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import { decodings } from '../../base/path-readings.js'
 import { notesOf } from '../request/request.js'
-import { redirect } from '../request/return-path.js'
+import { redirect } from '../request/returning.js'
 import type { Services } from '../services.js'
 import { contentSender } from './content.js'
 import { type Root, watchRoot } from './current-root.js'

@@ -171,7 +171,7 @@ test('return_to_raw takes the rest of the query, in which nothing is a parameter
 
 test('a return path that is not safe, or not the only one, is replaced by the start page', async t => {
   const { browser } = await startTestServer(t)
-  // The values that are refused are listed in test/login/return-path.test.ts.
+  // The values that are refused are listed in test/login/safe-return-to.test.ts.
   const refused = words`
     return_to return_to=//evil.example return_to=/%09/evil.example return_to=/%0a/evil.example return_to=/\evil.example
     return_to=%5C%5Cevil.example return_to=/%0D%0ASet-Cookie%3A%20a%3Db return_to[]=/page Return_To=/page

@@ -5,7 +5,7 @@
 
 import type { Context } from 'koa'
 import type { LoginPrompt } from '../../login/begin-login.js'
-import { safeReturnTo } from '../../login/return-path.js'
+import { safeReturnTo } from '../../login/safe-return-to.js'
 import type { Services } from '../services.js'
 
 /** The parameters of a request for a login or a logout. */

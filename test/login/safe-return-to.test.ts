@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { safeReturnTo } from '#src/login/return-path.js'
+import { safeReturnTo } from '#src/login/safe-return-to.js'
 import { anyText } from '../helpers/any-text.js'
 import { returnPaths } from '../helpers/return-paths.js'
 
