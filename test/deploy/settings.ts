@@ -16,12 +16,16 @@ const secrets: Readonly<Record<string, string>> = {
   REDIS_URL_FILE: 'redis://:p4sNq8Wv2Zt7@redis:6379\n'
 }
 
-/** Replaces the file of each `_FILE` variable with a temporary file that contains a secret. */
+/**
+ * Replaces the file of each `_FILE` variable with a temporary file that contains a secret.
+ * @param more the content of further files, which can be other secrets
+ */
 export async function settingsFrom(
   t: Pick<ExecutionContext, 'teardown'>,
-  variables: Readonly<Record<string, string>>
+  variables: Readonly<Record<string, string>>,
+  more: Readonly<Record<string, string>> = {}
 ): Promise<LoadedConfig> {
-  const cwd = await tempFolder(t, secrets)
+  const cwd = await tempFolder(t, { ...secrets, ...more })
   const env = Object.entries(variables).map(([name, value]) => [name, name.endsWith('_FILE') ? name : value])
   return loadConfig({ env: Object.fromEntries(env), cwd })
 }

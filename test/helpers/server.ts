@@ -14,6 +14,8 @@ import { tempFolder } from './temp-folder.js'
 export interface TestServerOptions {
   readonly mode?: Config['mode']
   readonly settings?: TestSettings
+  /** Loaded settings, in place of `mode` and `settings`. */
+  readonly config?: Config
   /** Servers that are given the same provider are replicas of one deployment. */
   readonly idp?: HostileIdp
   readonly clock?: Clock
@@ -29,10 +31,11 @@ export type TestServer = Awaited<ReturnType<typeof startTestServer>>
 
 export async function startTestServer(t: Pick<ExecutionContext, 'teardown'>, options: TestServerOptions = {}) {
   const { mode = 'single', settings = {}, logLevel = 'trace', clock = createClock() } = options
-  const callbackUrl = settings.platform?.callbackUrl ?? defaultCallbackUrl
+  const callbackUrl = options.config?.platform.callbackUrl ?? settings.platform?.callbackUrl ?? defaultCallbackUrl
   const idp = options.idp ?? (await createHostileIdp(t, { now: clock.now, callbackUrl }))
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
-  const config = testConfig(idp, { mode, wwwroot, ...settings, log: { level: logLevel, ...settings.log } })
+  const config =
+    options.config ?? testConfig(idp, { mode, wwwroot, ...settings, log: { level: logLevel, ...settings.log } })
   const logs = await collectLogs(config.log.level)
   const redis = { open: openRedisAt(clock.now), timing: PATIENT, ...options.redis }
   const server = await serve(config, { now: clock.now, log: logs.log, redis, ...options.parts }, options.limits)

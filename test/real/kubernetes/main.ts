@@ -13,7 +13,12 @@ import {
   valuesFile
 } from '../../deploy/chart.js'
 import { acceptedValues, rejectedValues } from '../../deploy/chart-values.js'
+import { ofHelm, walk } from '../../deploy/matrix.js'
+import { modes } from '../../helpers/modes.js'
+import { guides } from '../../helpers/provider-guides.js'
+import { startRedis } from '../../helpers/redis-server.js'
 import { filesBelow, readText, readYaml, repository } from '../../helpers/repository.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { isInstalled } from '../programs.js'
 import { type Report, runSuite } from '../suite.js'
@@ -22,6 +27,10 @@ import { goModule, goProgram, type Outcome, run } from './tools.js'
 
 /** The newest patch versions in the Go module proxy of the versions that Kubernetes supports. */
 const kubernetesVersions = ['1.35.4', '1.36.3', '1.37.2']
+const [newest] = kubernetesVersions.slice(-1) as [string]
+
+const builtHelm = () => goProgram('helm', 'helm.sh/helm/v3/cmd/helm', 'v3.22.0')
+const ofRelease = ['template', release.name, chartFolder, '-n', release.namespace]
 
 /** Modules with resource definitions, and the folder of these in each module. */
 const definitions = [
@@ -40,15 +49,17 @@ await runSuite({
     }
   },
   remark: `Renders ${chartFolder} for each set of values in its examples/, builds the kustomization, and validates these objects, the plain
-files and the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Needs Go and the Go module proxy. Helm, kubeconform and Kustomize are
+files and the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Signs in with the chart and the settings of each provider's page. Needs Go and the Go module proxy. Helm, kubeconform and Kustomize are
 built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).`,
   plays: (_, { update }) => [
     {
       plays: [
         async (report, scope) => {
           report.title('Kubernetes')
-          if (isInstalled('go')) checkAll(report, await tempFolder(scope), update)
-          else report.note('SKIPPED, because go is not installed.')
+          if (isInstalled('go')) {
+            checkAll(report, await tempFolder(scope), update)
+            await walkGuides(report, scope)
+          } else report.note('SKIPPED, because go is not installed.')
           if (!isInstalled('go') && process.env.CI === 'true') report.check('go is installed', false)
         }
       ],
@@ -56,6 +67,19 @@ built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).`,
     }
   ]
 })
+
+/** The column of the chart in the matrix of test/deploy/matrix.test.ts. */
+async function walkGuides(report: Report, scope: Teardown): Promise<void> {
+  const { url } = await startRedis(scope)
+  const helm = builtHelm()
+  const chart = ofHelm(args => succeed(run(helm, [...ofRelease, '--kube-version', newest, ...args])).stdout)
+  for (const name of Object.keys(guides)) {
+    for (const mode of modes) {
+      const cell = await walk(name, mode, chart, url)
+      report.check(`${name} with the chart, ${mode}: ${cell}`, cell === 'works' || cell === 'single only')
+    }
+  }
+}
 
 function checkAll(report: Report, folder: string, updates: boolean): void {
   function check(title: string, body: () => number | undefined): void {
@@ -67,7 +91,7 @@ function checkAll(report: Report, folder: string, updates: boolean): void {
     }
   }
 
-  const helm = goProgram('helm', 'helm.sh/helm/v3/cmd/helm', 'v3.22.0')
+  const helm = builtHelm()
   const kubeconform = goProgram('kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform', 'v0.8.0')
   const kustomize = goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5', 'v5.8.2')
   for (const version of kubernetesVersions) {
@@ -77,8 +101,6 @@ function checkAll(report: Report, folder: string, updates: boolean): void {
   for (const [path, version, inside] of definitions)
     writeCustomSchemas(join(goModule(path, version), inside), join(folder, 'custom'))
 
-  const [newest] = kubernetesVersions.slice(-1) as [string]
-  const ofRelease = ['template', release.name, chartFolder, '-n', release.namespace]
   const template = (file: string, version: string, ...more: string[]) =>
     run(helm, [...ofRelease, '--kube-version', version, '-f', file, ...more])
 
