@@ -4,21 +4,29 @@ import type { Page } from 'playwright-core'
 import { clientModule } from '#src/pages/index.js'
 import { browserTest as test, type Visit } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
+import { fencedBlocks } from '../helpers/markdown.js'
+import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
 
 const basePath = '/tools/viewer'
 const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
+const [draft] = fencedBlocks(readText('docs/pages/sign-in.md')).filter(({ language }) => language === 'html')
 const files = {
+  'draft.html': `<!doctype html>
+<title>The page of the guide that keeps a draft</title>
+<link rel="icon" href="data:,">
+<textarea></textarea>
+${draft?.text}
+<script type="module" src="${basePath}/main.js"></script>`,
   'index.html': `<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <title>Models</title>
 <link rel="icon" href="data:,">
 <script type="module" src="${basePath}/main.js"></script>`,
   'main.js': `import * as client from './api/auth/client.js'
-Object.assign(globalThis, { client, ended: 0, changed: 0, staysOpen: false })
+Object.assign(globalThis, { client, ended: 0, changed: 0 })
 addEventListener('sessionended', () => ended += 1)
-addEventListener('beforesignin', event => staysOpen && event.preventDefault())
 addEventListener('sessionchanged', () => changed += 1)
 const profile = await client.getProfile()
 document.body.append(profile ? \`Hello, \${profile.name}\` : 'Not signed in')`,
@@ -108,14 +116,16 @@ test('without a network, apiFetch fails like fetch, and getAccessToken waits', a
 })
 
 test('a page whose first call is the save keeps what was typed, and saves it after a sign-in in another tab', async (t, visit) => {
-  const { page, context, newTab, there, logins } = await openPage(t, visit)
-  await page.evaluate(`
-    document.body.innerHTML = '<textarea></textarea>'
-    staysOpen = true`)
+  const { page, context, newTab, there, url, logins } = await openPage(t, visit)
+  await page.goto(`${url}draft.html`)
+  await shows(page, 'Hello, Ada Lovelace')
   await page.locator('textarea').fill('an hour of work')
   await context.clearCookies()
   const save = `client.apiFetch('${basePath}/api/hubs').then(r => r.status, error => error.name)`
   t.is(await page.evaluate(save), 'SignInPreventedError')
+  await page.locator('dialog[open]').waitFor()
+  await page.reload()
+  await shows(page, 'Not signed in')
   t.is(await page.locator('textarea').inputValue(), 'an hour of work')
   const other = await newTab()
   await other.goto(`${new URL(basePath, there)}/api/auth/login`)

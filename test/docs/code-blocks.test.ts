@@ -48,6 +48,7 @@ type Kind =
   | 'steps'
   | 'bundler'
   | 'pages'
+  | 'draft'
 
 function kindOf({ path, language, text }: { path: string; language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
@@ -59,6 +60,8 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   // Configurations of bundlers. `npm run test:clients` uses them.
   if (path === 'docs/pages/bundlers.md' && language !== 'sh' && language !== 'yaml' && !text.includes('/client'))
     return 'bundler'
+  // test/browser/client.test.ts opens a page with this block.
+  if (language === 'html' && text.includes('beforesignin')) return 'draft'
   // A text and a template of the error pages.
   if (language === 'html' || (language === 'json' && text.includes('accountNotAllowed'))) return 'pages'
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'

@@ -1,4 +1,4 @@
-// Many simultaneous requests, and stopping the server during requests. The rules of the queue are in upstream-queue.test.ts.
+// Many simultaneous requests, and stopping the server during requests. The rules of the queue are in test/base/fair-queue.test.ts.
 import type { ServerResponse } from 'node:http'
 import test from 'ava'
 import { noMetrics } from '#src/base/metrics.js'
