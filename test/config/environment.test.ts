@@ -128,7 +128,7 @@ testMessages('dot-env', {
   'the syntax of Windows': inDotEnv('set PORT=9000\n$env:LOG_LEVEL=debug'),
   'a list in YAML': inDotEnv('- PORT=9000'),
   'a dot after a name': inDotEnv('PORT.=9000'),
-  'another name': inDotEnv('myport=9000\nREPORT=1\nAPP PORT_NAME=1'),
+  'another name': inDotEnv('myport=9000\nREPORT=1\nAPP PORT_NAME=1\nappPORT=1'),
   ...Object.fromEntries(
     ['\u2028', '\v'].map(end => [
       `only a line feed ends a line, and not ${JSON.stringify(end)}`,

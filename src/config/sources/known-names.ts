@@ -129,6 +129,8 @@ export function createNames(rows: readonly Row[]) {
 
   /** Returns a problem for a name that is a known one with other characters besides, such as invisible ones. */
   function respelling(name: string, source = 'variable in .env'): ConfigProblem | undefined {
+    // A variable of another program, such as appPORT, which may share the file.
+    if (/^\w+$/.test(name)) return undefined
     const key = name.replace(/[^A-Z0-9_]/g, '')
     const message =
       'is not read, because its name contains other characters, which may be invisible. Write the line again, without them.'
