@@ -37,19 +37,24 @@ for (const mode of modes) {
     t.is(refreshes(), grants)
   })
 
-  for (const error of [upstreamError(), oauthError('invalid_client'), new TypeError('odd')]) {
-    test(`${mode}: an early refresh that fails with "${error.message}" is repeated after one second, and the valid tokens are served`, async t => {
+  // The pause doubles with each refusal.
+  for (const [error, pauseSeconds, thirdPauseSeconds] of [
+    [upstreamError(), 1, 1],
+    [oauthError('invalid_client'), 2, 8],
+    [new TypeError('odd'), 1, 1]
+  ] as const) {
+    test(`${mode}: an early refresh that fails with "${error.message}" is repeated after ${pauseSeconds} s, and the valid tokens are served`, async t => {
       const early = { beforeExpirySeconds: 120, afterSeconds: 3500 }
       const { record, clock, idp, live, unavailable, refreshes } = await setUpRefresh(mode, early)
       idp.next(error, error, error)
       for (const calls of [1, 1, 2]) {
         t.is(await live(record), record)
         t.is(refreshes(), calls)
-        clock.advance(500)
+        clock.advance(pauseSeconds * 500)
       }
       clock.advanceSeconds(101)
       t.is((await unavailable(record)).record, record)
-      clock.advanceSeconds(1)
+      clock.advanceSeconds(thirdPauseSeconds)
       t.is((await live(record)).fields.expires_at, clock.now() + 3_600_000)
       t.is(refreshes(), 3 + grants)
     })
