@@ -118,10 +118,11 @@ function choiceOf(rules: readonly ProxyRule[], method: string): RuleChoice {
   const exact = ofMethod.map(rule => ({ rule, matches: readingMatcher(rule.path) }))
   const loose = ofMethod.map(rule => ({ rule, matches: readingMatcher(rule.path, looseSpelling) }))
   const confusable = new Map(ofMethod.map(rule => [rule, loose.filter(other => mayConfuse(rule, other.rule))]))
-  const longest = Math.max(...ofMethod.map(({ path }) => path.segments.length))
+  // No pattern looks at more segments, and a path can have thousands.
+  const longest = 1 + Math.max(1, ...ofMethod.map(({ path }) => path.segments.length))
   return {
     select(reading) {
-      const segments = reading.slice(1).split('/')
+      const segments = reading.slice(1).split('/', longest)
       return isReserved(segments) ? 'reserved' : exact.find(({ matches }) => matches(segments))?.rule
     },
     isConfusable(reading, rule) {
@@ -129,19 +130,20 @@ function choiceOf(rules: readonly ProxyRule[], method: string): RuleChoice {
       // The rule itself is always in the list.
       if (others.length <= 1) return false
       const segments = reading.slice(1).split('/')
-      return [segments, withoutEmpty(segments, longest)].some(path => {
-        const first = others.find(({ matches }) => matches(path))?.rule
+      return [segments.slice(0, longest), withoutEmpty(segments, longest)].some(path => {
+        const spelt = path.map(looseSpelling)
+        const first = others.find(({ matches }) => matches(path, spelt))?.rule
         return first !== undefined && first !== rule
       })
     }
   }
 }
 
-/** Returns the segments that are not empty for a server that compares names loosely, and at most one more than `count`. */
+/** Returns the first `count` segments that are not empty for a server that compares names loosely. */
 function withoutEmpty(segments: readonly string[], count: number): readonly string[] {
   const filled: string[] = []
   for (const segment of segments) {
-    if (filled.length > count) break
+    if (filled.length === count) break
     if (looseSpelling(segment) !== '') filled.push(segment)
   }
   return filled
@@ -156,23 +158,16 @@ function mayConfuse(rule: ProxyRule, other: ProxyRule): boolean {
 
 /**
  * Returns a function that compares a reading of a path with a pattern. An upstream that decodes the path may also decode
- * the paths of its own rules, so a literal of the pattern counts in all its readings.
- * @param spell changes the literals and the segments that are compared with them
+ * the paths of its own rules, so a literal of the pattern counts in all its readings. The function gets the segments of the path,
+ * and each one as `spell` spells it. A path has many readings, and there may be many rules, so the function must be fast.
+ * @param spell how the literals are spelt
  */
-function readingMatcher(pattern: PathPattern, spell = unchanged): (path: readonly string[]) => boolean {
-  const spellings = pattern.segments.map(literal => {
-    const readings = readingsOf(literal, [normalize, ...cuts]) ?? new Set([literal])
-    return new Set([...readings].map(spell))
+function readingMatcher({ segments, hasRest }: PathPattern, spell = (segment: string) => segment) {
+  const spellings = segments.map(literal => {
+    if (literal === '*') return undefined
+    return new Set([...(readingsOf(literal, [normalize, ...cuts]) ?? [literal])].map(spell))
   })
-  const isPlain = spell === unchanged && spellings.every(({ size }) => size === 1)
-  const original = (segment: string, index: number) =>
-    spellings[index]?.has(spell(segment)) ? (pattern.segments[index] as string) : segment
-  // A path can have thousands of segments, and a pattern has few.
-  const { length } = spellings
-  const spelt = (path: readonly string[]) => [...path.slice(0, length).map(original), ...path.slice(length)]
-  return path => matchPattern(pattern, isPlain ? path : spelt(path)) !== undefined
-}
-
-function unchanged(segment: string): string {
-  return segment
+  return (path: readonly string[], spelt = path): boolean =>
+    (hasRest ? path.length >= segments.length : path.length === segments.length) &&
+    spellings.every((literals, index) => (literals ? literals.has(spelt[index] as string) : path[index] !== ''))
 }
