@@ -31,6 +31,7 @@ function start(t: ExecutionContext, options: Partial<UpstreamOptions> = {}) {
       let text = ''
       upstreams.send(sent, {
         responded: statusCode => {
+          if (statusCode < 200) t.fail(`the status ${statusCode} is not that of a response`)
           text = `${statusCode} `
         },
         received: chunk => {
@@ -133,6 +134,22 @@ test('content that looks like an interim response is not changed', async t => {
     )
   })
   t.is(await start(t)(request(upstream.origin)), `200 ${content}`)
+})
+
+test('the content of a response never becomes a response, wherever the lines of an interim response end', async t => {
+  const evil = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'
+  for (const end of ['\n\n', '\n\r\n', '\r\n\n', '\r\n\r\n']) {
+    const bytes = `HTTP/1.1 103 Early Hints\nA: b${end}HTTP/1.1 200 OK\r\nContent-Length: ${evil.length}\r\n\r\n${evil}`
+    const upstream = await startFixedUpstream(t, bytes)
+    t.is(await start(t)(request(upstream.origin)), `200 ${evil}`, JSON.stringify(end))
+  }
+})
+
+test('a 101 does not become the response', async t => {
+  for (const fields of ['', 'Connection: upgrade\r\nUpgrade: x\r\n']) {
+    const upstream = await startFixedUpstream(t, `HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n${ok}`)
+    t.is(await start(t)(request(upstream.origin)), 'invalid_response')
+  }
 })
 
 test('an interim response that never ends fails, as does one without a response', async t => {

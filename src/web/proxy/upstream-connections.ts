@@ -45,6 +45,8 @@ export function createConnections(origin: string, connect: buildConnector.connec
     function connectAndFilter(options: buildConnector.Options, callback: buildConnector.Callback) {
       connect(options, (...result) => {
         connection.requestCount = 0
+        // undici connects again after an aborted request, whose response must not be joined with what comes now.
+        connection.held = undefined
         if (result[1]) skipInterimResponses(result[1], connection)
         callback(...result)
       })
@@ -97,6 +99,9 @@ export function mayBeUnread({ requestCount, held }: Connection): boolean {
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/
 const INTERIM_LENGTH = 'HTTP/1.1 100 '.length
 const MAX_HELD_BYTES = 16 * 1024
+// Lines may end without a carriage return (RFC 9112 section 2.2). If such an end were overlooked, the next head would be skipped as a
+// part of this one, and the content after it would become the response.
+const END_OF_HEAD = /\n\r?\n/
 
 /**
  * Removes interim responses from what undici reads (RFC 9110 section 15.2). undici closes the connection when it reads a `100 Continue`,
@@ -121,9 +126,9 @@ function skipInterimResponses(socket: Socket, connection: Connection): void {
 function afterInterimResponses(bytes: Buffer): Buffer {
   let rest = bytes
   while (mayBeInterim(rest)) {
-    const end = rest.indexOf('\r\n\r\n')
-    if (end === -1) break
-    rest = rest.subarray(end + 4)
+    const end = END_OF_HEAD.exec(rest.toString('latin1'))
+    if (!end) break
+    rest = rest.subarray(end.index + end[0].length)
   }
   return rest
 }

@@ -214,6 +214,11 @@ function send(request: UpstreamRequest, receiver: Receiver, connections: Connect
     },
     onHeaders(statusCode, rawHeaders, resume) {
       if (isDone) return true
+      // Nobody asked for another protocol, and a gateway in front of this server might take a 101 for the beginning of a tunnel.
+      if (statusCode < 200) {
+        stop(new Error(`the upstream sent the status ${statusCode}`), 'invalid_response')
+        return false
+      }
       progressed()
       resumeResponse = resume
       receiver.responded(statusCode, rawHeaders)
