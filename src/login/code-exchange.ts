@@ -167,7 +167,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         evidence.loggedIn()
         return { kind: 'unfinished', finish: async () => ended(await completeLogin(login, exchanged, leftMs)) }
       } catch (error) {
-        pauseIfThrottled(sessions, error)
+        pauseIfThrottled(sessions, 'login', error)
         if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(login.id)
         if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return ended({ kind: 'rejected' })
         return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
@@ -263,11 +263,11 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
 
     async function send(): Promise<TokenStep> {
       return idp.inTokenQueue('refresh', { isUrgent: true }, async () => {
-        const pausedMs = sessions.pausedMs(true)
+        const pausedMs = sessions.pausedMs('login')
         // This error must not begin another pause: the provider has not asked for it.
         if (pausedMs > EARLY_TIMER_MS) throw pausedError(Math.ceil(pausedMs / 1000))
         return mode.nextRequest(state, Math.max(1000, leftMs())).catch((error: unknown) => {
-          pauseIfThrottled(sessions, error)
+          pauseIfThrottled(sessions, 'login', error)
           throw error
         })
       })

@@ -12,13 +12,13 @@ export function meaningOfError(error: unknown): Meaning {
 }
 
 /**
- * Pauses the token requests of all replicas if the identity provider responded with 429, or with 503 and a `Retry-After` (RFC
+ * Pauses the token requests of this kind on all replicas if the identity provider responded with 429, or with 503 and a `Retry-After` (RFC
  * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
-export function pauseIfThrottled(sessions: Pick<Sessions, 'pause'>, error: unknown): void {
+export function pauseIfThrottled(sessions: Pick<Sessions, 'pause'>, of: 'login' | 'refresh', error: unknown): void {
   // Without a status, the queue of this process was full. The request was not sent, so the provider asked for no pause.
   if (!(error instanceof ProviderError) || !error.isThrottled || error.status === undefined) return
-  sessions.pause((error.retryAfterSeconds ?? 1) * 1000)
+  sessions.pause(of, (error.retryAfterSeconds ?? 1) * 1000)
 }
 
 /**

@@ -213,7 +213,7 @@ function createTokenRequest({ mode, idp, sessions, access, userSessions, evidenc
       return { kind: 'failure', pauseMs: 0 }
     }
     run.error = error
-    pauseIfThrottled(sessions, error)
+    pauseIfThrottled(sessions, 'refresh', error)
     const by = refreshing(session)
     if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(by.user)
     const refusal = refusalIn(error, seenBy)

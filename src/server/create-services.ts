@@ -174,7 +174,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
 
 function watchStores(metrics: Metrics, { sessions, status }: Stores): void {
   metrics.watch('cached_sessions', sessions.cached)
-  metrics.watch('provider_pause_seconds', () => sessions.pausedMs(false) / 1000)
+  metrics.watch('provider_pause_seconds', () => sessions.pausedMs('refresh') / 1000)
   metrics.watch('redis_up', () => REDIS_UP[status()])
 }
 

@@ -65,12 +65,13 @@ export interface Snapshot<Content> {
  * A message to all processes. A message may get lost, so the store must also work without messages.
  * - `lost`: Redis has lost data of this session. Every process that knows the revision `rev` or a newer one stores the session again.
  * - `loggedOut`: the session is over for good
- * - `pause`: the identity provider asked for a pause, so no process sends a token request for `ms` milliseconds
+ * - `pause`, `loginPause`: the identity provider asked for a pause, so no process sends a token request of a refresh or a login for
+ *   `ms` milliseconds
  */
 export type Message =
   | { readonly kind: 'lost'; readonly id: string; readonly rev: number; readonly from: string }
   | { readonly kind: 'loggedOut'; readonly id: string; readonly rev: number; readonly from: string; readonly end: End }
-  | { readonly kind: 'pause'; readonly ms: number }
+  | { readonly kind: 'pause' | 'loginPause'; readonly ms: number }
 
 /** `Content` is the content of a cell. `Key` is what is needed to find and decrypt the cell. */
 export interface Cells<Content, Key> {

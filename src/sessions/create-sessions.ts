@@ -4,7 +4,7 @@ import { isKeptInRedis, type SessionRecord, withCustomFields } from '../cookie/r
 import { requireStorable } from '../cookie/session-cookie.js'
 import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.js'
 import { createProcessMemory, type ProcessMemory } from './memory.js'
-import { createPause } from './pause.js'
+import { createPauses } from './pause.js'
 import { createRestore, createRestores } from './restores.js'
 import type { Current, Result, Revision, Sessions } from './sessions.js'
 import { createSessionStore, type SessionStore, type StoreDependencies } from './store.js'
@@ -53,9 +53,9 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     restore: createRestore({ ...dependencies, store, memory }),
     possiblyLost: memory.possiblyLost
   })
-  const pause = createPause(clock)
+  const pauses = createPauses(clock)
   const end = createEnd({ store, memory, restores, publish })
-  const underLease = createUnderLease({ ...dependencies, store, memory, restores, pause, end })
+  const underLease = createUnderLease({ ...dependencies, store, memory, restores, pauses, end })
   const changeInRedis = createChange(underLease, clock, cells.now)
 
   async function current(session: Revision): Promise<Current> {
@@ -74,8 +74,8 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
   }
 
   function receive(message: Message): void {
-    if (message.kind === 'pause') {
-      pause.begin(message.ms)
+    if ('ms' in message) {
+      pauses[message.kind === 'pause' ? 'refresh' : 'login'].begin(message.ms)
       return
     }
     const { id, rev, from } = message
@@ -102,11 +102,11 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     change: (record, stored) =>
       isKeptInRedis(record) ? changeInRedis(record, stored) : changeInCookie(record, stored),
     end,
-    pause(ms) {
-      pause.begin(ms)
-      void publish({ kind: 'pause', ms })
+    pause(of, ms) {
+      pauses[of].begin(ms)
+      void publish({ kind: of === 'login' ? 'loginPause' : 'pause', ms })
     },
-    pausedMs: pause.leftMs,
+    pausedMs: of => pauses[of].leftMs(of === 'login'),
     newest: memory.newest,
     read: store.read,
     receive,

@@ -1,13 +1,21 @@
 import type { Clock } from '../base/clock.js'
 import { TIMES } from './transitions.js'
 
-// After a pause, code exchanges and the second token requests of dual mode may be sent this many milliseconds earlier than the
-// first token requests of refreshes. Otherwise the first requests of other sessions would use up the quota, and no session would
+// After a pause of refreshes, the second token requests of dual mode may be sent this many milliseconds earlier than the first ones. Otherwise the first requests of other sessions would use up the quota, and no session would
 // get both tokens.
 const URGENT_FIRST_MS = 1000
 
-/** Creates the pause of all token requests. The identity provider asks for it, and all replicas share its quota. */
-export function createPause(clock: Pick<Clock, 'now'>) {
+/**
+ * Creates the pauses for which the identity provider asks. All replicas share its quota. Logins and refreshes have separate pauses,
+ * because anybody can send callbacks with made-up codes, which must not delay refreshes.
+ */
+export function createPauses(clock: Pick<Clock, 'now'>) {
+  return { login: createPause(clock), refresh: createPause(clock) }
+}
+
+export type Pauses = ReturnType<typeof createPauses>
+
+function createPause(clock: Pick<Clock, 'now'>) {
   let until = Number.NEGATIVE_INFINITY
 
   return {

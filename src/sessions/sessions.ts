@@ -54,8 +54,7 @@ export interface LeaseRequest {
   /** Waits for a slot in the queue to the provider, and runs `send` in it. Rejects without running it if the queue is full. */
   readonly inSlot: <Result>(send: () => Promise<Result>) => Promise<Result>
   /**
-   * True for a code exchange and for the second request of dual mode. They may be sent earlier after a pause than the first
-   * request of a refresh.
+   * True for the second request of dual mode, which may be sent earlier after a pause than the first request of a refresh.
    */
   readonly isUrgent: boolean
   /** False if the caller has valid tokens, so it should not wait if another process has the lease. */
@@ -146,8 +145,8 @@ export interface Sessions {
     session: SessionKey | Revision,
     end?: End
   ): Promise<{ readonly record: SessionRecord | undefined; readonly isStored: boolean }>
-  /** Asks all processes to send no token request for `ms` milliseconds. */
-  pause(ms: number): void
-  /** Returns the milliseconds until a token request may be sent. `isUrgent` has the meaning of `LeaseRequest`. */
-  pausedMs(isUrgent: boolean): number
+  /** Asks all processes to send no token request of a login or a refresh for `ms` milliseconds. */
+  pause(of: 'login' | 'refresh', ms: number): void
+  /** Returns the milliseconds until a token request of a login, or the first token request of a refresh, may be sent. */
+  pausedMs(of: 'login' | 'refresh'): number
 }

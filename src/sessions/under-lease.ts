@@ -8,7 +8,7 @@ import type { SessionRecord } from '../cookie/record.js'
 import { ignoreUnavailable } from './cells.js'
 import type { HostSlots } from './host-slots.js'
 import type { LeaseUse } from './memory.js'
-import type { createPause } from './pause.js'
+import type { Pauses } from './pause.js'
 import type { createRestores } from './restores.js'
 import type { Current, Grant, LeaseRequest, Problem, Result, Revision, Sessions, Work } from './sessions.js'
 import type { SessionStore, StoreDependencies } from './store.js'
@@ -17,7 +17,7 @@ import * as rules from './transitions.js'
 
 export interface UnderLeaseDependencies extends StoreDependencies {
   readonly store: SessionStore
-  readonly pause: ReturnType<typeof createPause>
+  readonly pauses: Pauses
   readonly hostSlots: Pick<HostSlots, 'isDead'>
   readonly restores: Pick<ReturnType<typeof createRestores>, 'soon'>
   /**
@@ -62,7 +62,7 @@ const OWNER_CHECK_MS = 1000
 const runWithoutSlot: LeaseRequest['inSlot'] = send => send()
 
 export function createUnderLease(dependencies: UnderLeaseDependencies) {
-  const { store, memory, pause, hostSlots, clock } = dependencies
+  const { store, memory, pauses, hostSlots, clock } = dependencies
   const { acquire, release } = createLeases(dependencies)
   const settle = createSettle(dependencies)
 
@@ -75,7 +75,8 @@ export function createUnderLease(dependencies: UnderLeaseDependencies) {
     const { id, rev } = session
     const recordRev = 'fields' in session ? rev : 0
     // The provider may have asked for a pause while this request was in the queue, so check for a pause only now.
-    const pausedMs = inSlot ? pause.leftMs(isUrgent) : 0
+    const isLogin = rev === 0
+    const pausedMs = inSlot ? pauses[isLogin ? 'login' : 'refresh'].leftMs(isLogin || isUrgent) : 0
     if (pausedMs > 0) return { kind: 'settled', current: unavailable(store.known(id), 'paused', pausedMs) }
     const known = store.known(id)
     if (known.kind === 'live' && known.record.rev > recordRev) return { kind: 'settled', current: known }

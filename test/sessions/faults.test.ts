@@ -329,7 +329,7 @@ for (const mode of modes) {
     await long.current(long.record)
     await long.refreshing.ended()
     t.is(long.refreshes(), grants)
-    const paused = await queued(async ({ sessions }) => sessions.pause(10_000))
+    const paused = await queued(async ({ sessions }) => sessions.pause('refresh', 10_000))
     t.like(await paused.current(paused.record), { kind: 'unavailable', why: 'paused' })
     t.is(paused.refreshes(), 0)
     t.is(paused.idp.queued, 0)
@@ -499,7 +499,7 @@ for (const mode of modes) {
   test(`${mode}: during a pause for all sessions, tokens that are still valid are served`, async t => {
     const early = { beforeExpirySeconds: 120, afterSeconds: 3500 }
     const { record, sessions, live, refreshes } = await setUpRefresh(mode, early)
-    sessions.pause(20_000)
+    sessions.pause('refresh', 20_000)
     t.is(await live(record), record)
     t.is(refreshes(), 0)
   })

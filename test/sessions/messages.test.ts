@@ -21,7 +21,8 @@ test('a sealed message opens to the same message, and does not show it', t => {
   const messages: readonly Message[] = [
     { kind: 'lost', id, rev: 1, from },
     { kind: 'loggedOut', id, rev: 2, from, end: { reason: 'denied', problem: 'not_verified', missing: [] } },
-    { kind: 'pause', ms: 60_000 }
+    { kind: 'pause', ms: 60_000 },
+    { kind: 'loginPause', ms: 60_000 }
   ]
   for (const sent of messages) {
     const text = seal(sent)

@@ -1,10 +1,10 @@
 import test from 'ava'
-import { createPause } from '#src/sessions/pause.js'
+import { createPauses } from '#src/sessions/pause.js'
 import { createClock } from '../helpers/clock.js'
 
 test('a pause counts after the clock was set back, but the end of an earlier pause does not', t => {
   const clock = createClock()
-  const { begin, leftMs } = createPause(clock)
+  const { begin, leftMs } = createPauses(clock).refresh
   begin(5000)
   t.is(leftMs(true), 5000)
   begin(2000)

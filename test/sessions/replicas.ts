@@ -222,8 +222,9 @@ export async function useEverything(one: Replica, two: Replica): Promise<void> {
   await two.userSessions?.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
   await two.userSessions?.logOutAll(identity, 1)
   await eventually(() => isOver(one, 'of-ada-7'))
-  one.sessions.pause(30_000)
-  await eventually(() => two.sessions.pausedMs(true) > 0)
+  one.sessions.pause('refresh', 30_000)
+  one.sessions.pause('login', 30_000)
+  await eventually(() => two.sessions.pausedMs('refresh') > 0 && two.sessions.pausedMs('login') > 0)
 }
 
 /** The settings with which a server lists the sessions of each user. */

@@ -279,7 +279,7 @@ export function sessionFormat(
 const MAX_AGE_MS = 300_000
 // The maximum length of an encrypted message. Longer strings are rejected before they are decoded.
 const MAX_LENGTH = 512
-const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause'] satisfies Message['kind'][]
+const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause', 'loginPause'] satisfies Message['kind'][]
 
 /**
  * Encrypts the messages between processes that share a Redis. Anyone who can use this Redis can publish messages, but the
@@ -305,7 +305,7 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
       // The pause began when the message was sent, so subtract the age of the message. If the sender's clock is ahead, the age is
       // negative and counts as 0.
-      if (message.kind === 'pause') return { ...message, ms: message.ms - Math.max(0, ageMs) }
+      if ('ms' in message) return { ...message, ms: message.ms - Math.max(0, ageMs) }
       return message
     }
   }

@@ -558,7 +558,7 @@ test('if the request for the public token gets 429, the login repeats it once af
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
 })
 
-test('a 429 with Retry-After: 30 at the second step of a login pauses the refreshes and logins of all users for 30 seconds', async t => {
+test('a 429 with Retry-After: 30 at the second step of a login pauses the logins of all users for 30 seconds, and no refresh', async t => {
   const { back, browser, calls, clock, idp, newBrowser } = await startReturning(t, { mode: 'dual' })
   const [signedIn, arriving] = [newBrowser(), newBrowser()]
   await signIn(signedIn)
@@ -571,14 +571,37 @@ test('a 429 with Retry-After: 30 at the second step of a login pauses the refres
   await eventually(() => idp.requestsTo('revoke').length === 1)
 
   t.is((await arriving.get(other, html)).headers['retry-after'], '30')
-  t.is((await signedIn.fetch('/api/auth/token')).statusCode, 200, 'its tokens are still valid')
   clock.advanceSeconds(29)
   t.is((await arriving.get(other, html)).headers['retry-after'], '1')
   t.is(idp.tokenRequests.length, sent)
   clock.advanceSeconds(1)
   t.is((await openCallback(arriving, other)).statusCode, 302)
   t.is(idp.tokenRequests.length, sent + 2)
+  idp.fail('token', faults.tooManyRequests(60))
+  t.is((await arriving.get(await startLogin(arriving), html)).statusCode, 503)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.tooManyRequests(60))
+  t.is((await arriving.get(await startLogin(arriving), html)).statusCode, 503)
+  t.is((await signedIn.fetch('/api/auth/token')).statusCode, 200, 'it is refreshed')
 })
+
+for (const mode of modes) {
+  test(`${mode}: a throttled request of a stranger with a made-up code pauses no refresh, and a throttled refresh pauses no login`, async t => {
+    const clock = createClock()
+    const { browser, idp, newBrowser } = await startSignedIn(t, { mode, clock })
+    const stranger = newBrowser()
+    clock.advanceSeconds(3600)
+    const madeUp = withParameters(await startLogin(stranger), { code: 'made-up' })
+    idp.fail('token', faults.tooManyRequests(60))
+    t.is((await openCallback(stranger, madeUp)).statusCode, 503)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+
+    clock.advanceSeconds(3600)
+    idp.fail('token', faults.tooManyRequests(60))
+    t.is((await browser.fetch(guarded)).statusCode, 503)
+    t.is((await signIn(newBrowser())).statusCode, 302)
+  })
+}
 
 for (const [step, answered] of [
   ['code exchange', []],
