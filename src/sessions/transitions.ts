@@ -260,6 +260,10 @@ export function acquire<Record>(
     const shortened = { ...lease, until }
     return { cell: { ...cell, entry: { ...entry, lease: shortened } }, result: { kind: 'leased', lease: shortened } }
   }
+  // The owner of this lease has died, or its login takes longer than the lease. It may have sent the code, which is valid only once.
+  if (lease && lease.owner !== me.owner && isLogin(entry)) {
+    return { result: { kind: 'over', end: { reason: 'failed' } } }
+  }
   const { suspect } = entry
   if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs, isSuspect: isSuspect(suspect, now) } }
   const granted = { ...(isChange && pauseMs > 0 ? entry : unpaused), lease: { ...me, until: now + TIMES.leaseMs } }

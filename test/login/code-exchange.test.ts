@@ -70,12 +70,12 @@ test('a rejected code is reported as rejected, although the store becomes unavai
   t.deepEqual(await waiting, { kind: 'codeRejected' })
 })
 
-test('a 429 at the code exchange pauses all token requests, and no code is sent during the pause', async t => {
+test('a 429 at the code exchange pauses all logins and no refresh, and no code is sent during the pause', async t => {
   const { exchange, login, idp, clock, sessions } = setUp()
   idp.next(throttledError(429, 7))
   await t.throwsAsync(exchange(login()(), 'c'))
-  t.is(sessions.pausedMs(true), 7000)
-  t.is(sessions.pausedMs(false), 8000)
+  t.is(sessions.pausedMs('login'), 7000)
+  t.is(sessions.pausedMs('refresh'), 0)
   const transaction = login()
   await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: ProviderError, message: /pause/ })
   t.is(idp.grants.length, 1)
@@ -103,7 +103,7 @@ test('two logins of one browser do not wait for each other', async t => {
   t.is((await first).kind, 'fresh')
 })
 
-test('if the process dies during a code exchange, callbacks at another process are told to come back for 65 seconds', async t => {
+test('if the process dies during a code exchange, callbacks at another process are told to come back for 65 seconds, and the code is not sent again', async t => {
   const { exchange, login, idp, clock, addProcess } = setUp()
   const other = addProcess()
   const started = clock.now()
@@ -116,7 +116,26 @@ test('if the process dies during a code exchange, callbacks at another process a
     t.is(idp.grants.length, 1)
   }
   clock.advance(started + 65_000 - clock.now())
-  t.is((await other.exchange(transaction(), 'the-code')).kind, 'fresh')
+  // The dead process may have sent the code.
+  t.deepEqual(await other.exchange(transaction(), 'the-code'), { kind: 'used' })
+  t.is(idp.grants.length, 1)
+  t.is((await other.exchange(login()(), 'another-code')).kind, 'fresh')
+})
+
+test('dual: while a login takes longer than its lease, no other process sends its code, and its result counts', async t => {
+  const { exchange, login, idp, clock, addProcess, ended } = setUp({ isDual: true })
+  const other = addProcess()
+  const transaction = login()
+  idp.next({})
+  const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
+  t.deepEqual(await clock.runUntilSettled(waiting), { kind: 'pending' })
+  clock.advanceSeconds(66)
+  t.deepEqual(await other.exchange(transaction(), 'the-code'), { kind: 'used' })
+  letGo()
+  await ended()
+  for (const process of [{ exchange }, other])
+    t.is((await process.exchange(transaction(), 'the-code')).kind, 'repeated')
+  t.deepEqual([idp.grants.length, idp.reused, idp.revoked], [2, [], []])
 })
 
 test('while the store cannot be used, no code is sent, and the callback may be repeated', async t => {
@@ -173,7 +192,7 @@ test('dual: while one login waits as a 429 asked, others wait too, and the pause
   clock.advance(500)
   second.letGo()
   await new Promise(resolve => setImmediate(resolve))
-  t.is(sessions.pausedMs(true), 2500)
+  t.is(sessions.pausedMs('login'), 2500)
   const logins = Promise.all([first.waiting, second.waiting])
   for (const { kind } of await clock.runUntilSettled(logins)) t.is(kind, 'fresh')
   t.deepEqual(idp.revoked, [])
@@ -261,7 +280,7 @@ const interruptions = [
 ]
 
 for (const { what, answers, waitedMs, pausedMs } of interruptions) {
-  test(`dual: if ${what} prevents the request for the public token, all token requests pause, the login is interrupted, and its refresh token is revoked`, async t => {
+  test(`dual: if ${what} prevents the request for the public token, all logins pause, the login is interrupted, and its refresh token is revoked`, async t => {
     const { exchange, login, idp, clock, sessions, addProcess } = setUp({ isDual: true })
     const other = addProcess()
     const started = clock.now()
@@ -272,8 +291,7 @@ for (const { what, answers, waitedMs, pausedMs } of interruptions) {
     t.is<ProviderError | undefined, ProviderError | undefined>(error?.cause, answers.at(-1))
     t.is(clock.now() - started, waitedMs)
     for (const paused of [sessions, other.sessions]) {
-      t.is(paused.pausedMs(true), pausedMs)
-      t.is(paused.pausedMs(false), pausedMs === 0 ? 0 : pausedMs + 1000)
+      t.deepEqual([paused.pausedMs('login'), paused.pausedMs('refresh')], [pausedMs, 0])
     }
     t.is(idp.grants.length, 1 + answers.length)
     t.deepEqual(idp.revoked, ['refresh-token-1'])
