@@ -79,7 +79,8 @@ type CallbackResult =
     }
   | { readonly kind: 'restart'; readonly location: string }
   | { readonly kind: 'kept' }
-  | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' | 'signedOut' }
+  | { readonly kind: 'otherIssuer' | 'used' | 'signedOut' }
+  | { readonly kind: 'codeRejected'; readonly error?: string }
   | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
   | { readonly kind: 'expired'; readonly isSignedIn: boolean }
   | { readonly kind: 'notAuthorized'; readonly error: string }
@@ -229,7 +230,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     }
     // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in progress
     // could set the cookie again. If the logout cannot be stored, the store repeats it in the background.
-    if (replaced && replaced.id !== record.id) await sessions.end(replaced)
+    if (replaced && replaced.id !== record.id) await sessions.end(replaced, { reason: 'replaced' })
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), ...outcomeOf(exchange) }
   }
 

@@ -143,6 +143,7 @@ export const PROBLEM_REASONS: Readonly<Record<Problem, FailureReason>> = {
 
 const END_REASONS: Readonly<Record<End['reason'], FailureReason>> = {
   logged_out: 'signed_out',
+  replaced: 'signed_out',
   denied: 'account_not_allowed',
   refused: 'provider_refused',
   other_identity: 'identity_mismatch',

@@ -81,7 +81,7 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
   /** Remembers that another process has ended a session for good. That process did not know a result that is not stored yet. */
   function noteEnd(session: SessionKey, end: End): void {
     const unsaved = memory.logOut(session, true, end)
-    if (unsaved) revoke(unsaved.fields.refresh_token)
+    if (unsaved && end.reason !== 'replaced') revoke(unsaved.fields.refresh_token)
   }
 
   /** Reads and remembers the cell of a session. */

@@ -56,7 +56,7 @@ export interface Entry {
   readonly hasRecord: boolean
   readonly over?: End
   /**
-   * True if the session is over at every revision, after a logout or an end by the access list. Any other reason ends the session
+   * True if the session is over at every revision: after a logout, a new login or an end by the access list. Any other reason ends the session
    * only at this revision: if a newer revision is stored later, the session is live again.
    */
   readonly isFinal?: true
@@ -70,13 +70,17 @@ export interface Entry {
 /**
  * Why a session is over:
  * - `logged_out`: by a logout
+ * - `replaced`: by a new login of the same browser. Nothing is revoked, because some providers revoke the grant of a user as a whole,
+ *   and with it the new login
  * - `refused`: the identity provider refused the refresh token, or the code of the login
  * - `other_identity`: the response to a refresh was for another user or from another issuer
  * - `failed`: the login could not be completed after its code had been exchanged
  * - `denied`: by the access list
  * - `lost`: data was lost, and no process has restored the record in time. This reason is never stored.
  */
-export type End = { readonly reason: 'logged_out' | 'refused' | 'other_identity' | 'failed' | 'lost' } | Denial
+export type End =
+  | { readonly reason: 'logged_out' | 'replaced' | 'refused' | 'other_identity' | 'failed' | 'lost' }
+  | Denial
 
 /** The account of the session is not allowed (settings `access.…`, `login/access.ts`). */
 export interface Denial {

@@ -1,6 +1,7 @@
 // Several servers as replicas of one deployment, with one provider and one Redis. The requests of a browser go to different
 // replicas.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { openRedisClient } from '#src/sessions/redis-client.js'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { modes } from '../helpers/modes.js'
@@ -10,9 +11,10 @@ import {
   startRedis,
   testWithRedis as test
 } from '../helpers/redis.js'
+import { openRedisAt, PATIENT } from '../helpers/redis-clock.js'
 import { commandsRun, difference } from '../helpers/redis-commands.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
-import { allRevoked, copyAt, mayComeBack, profileStatus, startServers } from './deployment.js'
+import { allRevoked, copyAt, mayComeBack, profileStatus, startDeployment, startServers } from './deployment.js'
 
 const pathOf = { single: '/api/auth/profile', dual: '/api/auth/token' }
 
@@ -113,6 +115,38 @@ test('a logout during a refresh at another replica ends the session and revokes 
   await allRevoked(idp)
   t.is(await profileStatus(other), 401)
 })
+
+for (const revoke of [true, false]) {
+  test(`with logout.revoke: ${revoke}, a logout at another replica ${revoke ? 'revokes' : 'does not revoke'} a new refresh token that could not be stored`, async t => {
+    const { start, clock, idp } = await startDeployment(t, { settings: { logout: { revoke } } })
+    let isFull = false
+    const open: typeof openRedisClient = async (...parameters) => {
+      const client = await openRedisAt(clock.now)(...parameters)
+      const { commands } = client
+      const evalsha = ((...given: Parameters<typeof commands.evalsha>) =>
+        isFull
+          ? Promise.reject(new Error("OOM command not allowed when used memory > 'maxmemory'."))
+          : commands.evalsha(...given)) as typeof commands.evalsha
+      return { ...client, commands: { ...commands, evalsha } }
+    }
+    const one = await start({}, { open, timing: PATIENT })
+    const two = await start()
+    await signIn(one.browser)
+    const other = copyAt(two, one.browser)
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token')
+    const refresh = one.browser.fetch('/api/auth/profile')
+    await hold.arrived()
+    isFull = true
+    hold.release()
+    t.is((await refresh).statusCode, 200)
+    const unsaved = idp.issued.refreshTokens.at(-1)?.value ?? ''
+    t.is((await other.navigate('/api/auth/logout')).statusCode, 302)
+    await eventually(async () => (await profileStatus(one.browser)) === 401)
+    if (revoke) await eventually(() => idp.revoked.includes(unsaved))
+    else t.deepEqual(idp.requestsTo('revoke'), [])
+  })
+}
 
 test('the same callback at two replicas exchanges its code once, and both succeed', async t => {
   const { servers, idp } = await startServers(t)

@@ -115,6 +115,30 @@ test('a process that reports a loss because of a change also restores the lease 
   t.deepEqual(idp.reused, [])
 })
 
+for (const [reason, what] of [
+  ['logged_out', 'a logout at another process'],
+  ['replaced', 'a new login of the same browser at another process']
+] as const) {
+  const isRevoked = reason === 'logged_out'
+  const revocation = isRevoked ? 'revoked' : 'not revoked, because that could end the new login'
+  test(`after ${what}, the refresh token of a result that was not stored, or that comes later, is ${revocation}`, async t => {
+    for (const isStored of [false, true]) {
+      const { idp, record, clock, addProcess, sessions } = await setUpExpired('single')
+      const process = addProcess()
+      const { waiting, letGo } = await idp.hold(() => process.current(record))
+      if (!isStored) process.disconnect()
+      if (isStored) await sessions.end(record, { reason })
+      letGo()
+      await waiting
+      if (!isStored) await sessions.end(record, { reason })
+      await process.reconnect()
+      await clock.runUntilSettled(process.sessions.saved())
+      t.deepEqual(await process.current(record), { kind: 'over', end: { reason } })
+      t.deepEqual(idp.revoked, isRevoked ? [idp.newestRefreshToken] : [])
+    }
+  })
+}
+
 test('if another process has ended a session, the refresh token of a result that was not stored is revoked', async t => {
   for (const hears of [true, false]) {
     const { idp, record, clock, addProcess, sessions } = await setUpExpired('single')
