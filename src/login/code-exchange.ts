@@ -44,7 +44,7 @@ interface CodeExchangeDependencies {
  * - `fresh`: this call exchanged the code, or waited for the call that exchanged it
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
  * - `used`: an earlier call exchanged the code, but the session is over
- * - `codeRejected`: the identity provider rejected the code
+ * - `codeRejected`: the identity provider rejected the code. The first call also returns its `error`.
  * - `denied`: the account may not sign in here; its refresh token is revoked. The first call also returns its `identity`, if known.
  * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
  * - `pending`: the exchange has not ended yet; a later call gets its result
@@ -53,7 +53,8 @@ export type CodeExchange =
   | { readonly kind: 'fresh'; readonly record: SessionRecord; readonly scopesMissing: readonly string[] }
   | { readonly kind: 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
-  | { readonly kind: 'codeRejected' | 'signedOut' }
+  | { readonly kind: 'codeRejected'; readonly error?: string }
+  | { readonly kind: 'signedOut' }
   | { readonly kind: 'pending' }
   | { readonly kind: 'denied'; readonly denial: Denial; readonly identity?: Identity | undefined }
 
@@ -123,7 +124,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies): Cod
 type Attempt =
   | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
   | { readonly kind: 'denied'; readonly denial: Denial; readonly identity: Identity | undefined }
-  | { readonly kind: 'rejected' }
+  | { readonly kind: 'rejected'; readonly error: string }
   | { readonly kind: 'failed'; readonly error: unknown; readonly isSpent: boolean }
 
 type Completed = Extract<Attempt, { readonly kind: 'completed' }>
@@ -169,7 +170,9 @@ function createExchange(dependencies: CodeExchangeDependencies) {
       } catch (error) {
         pauseIfThrottled(sessions, 'login', error)
         if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(login.id)
-        if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return ended({ kind: 'rejected' })
+        if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) {
+          return ended({ kind: 'rejected', error: error.error })
+        }
         return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
       }
     })
@@ -210,7 +213,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
       case 'denied':
         return attempt
       case 'rejected':
-        return { kind: 'codeRejected' }
+        return { kind: 'codeRejected', error: attempt.error }
       case 'completed':
         if (current.kind === 'over') {
           revokeInBackground(idp, attempt.record.fields.refresh_token)

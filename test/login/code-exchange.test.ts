@@ -56,7 +56,7 @@ test('after a code was rejected, no further code is exchanged for the same state
   const transaction = login()
   idp.next(oauthError('invalid_grant'))
   const refusals = await Promise.all(Array.from({ length: 10 }, (_, n) => exchange(transaction(), `code ${n}`)))
-  for (const refusal of refusals) t.deepEqual(refusal, { kind: 'codeRejected' })
+  for (const refusal of refusals) t.deepEqual(refusal, { kind: 'codeRejected', error: 'invalid_grant' })
   clock.advanceSeconds(590)
   t.deepEqual(await exchange(transaction(), 'another code'), { kind: 'codeRejected' })
   t.is(idp.grants.length, 1)
@@ -67,7 +67,7 @@ test('a rejected code is reported as rejected, although the store becomes unavai
   const { waiting, letGo } = await idp.hold(() => exchange(login()(), 'c'), oauthError('invalid_grant'))
   disconnect()
   letGo()
-  t.deepEqual(await waiting, { kind: 'codeRejected' })
+  t.deepEqual(await waiting, { kind: 'codeRejected', error: 'invalid_grant' })
 })
 
 test('a 429 at the code exchange pauses all logins and no refresh, and no code is sent during the pause', async t => {

@@ -31,7 +31,8 @@ export function callback(services: Services): Middleware {
     } catch (error) {
       const reason = failureReasonOf(error)
       const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
-      const refusal = completed?.kind === 'notAuthorized' ? { error_code: completed.error } : {}
+      const refusal =
+        completed && 'error' in completed && completed.kind !== 'failed' ? { error_code: completed.error } : {}
       metrics.callbackEnded(reason)
       requestLog(ctx, log).warn({ event: 'login_failed', reason, ...refusal, ...access }, 'login failed')
       throw error

@@ -409,6 +409,10 @@ for (const mode of modes) {
       const response = await browser.get(back)
       assertRefused(t, response, status, state, what)
       t.is(levelOf(logs), level, what)
+      if (status === 400) {
+        const error_code = what.includes('GitHub') ? 'bad_verification_code' : 'invalid_grant'
+        t.like(logs.all('login_failed').at(-1), { reason: 'code_rejected', error_code })
+      }
       t.deepEqual(Object.keys(response.json()).sort(), ['error', 'error_description', 'request_id'], what)
       t.is((await browser.fetch(guarded)).statusCode, 200, what)
     }
