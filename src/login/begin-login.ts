@@ -23,11 +23,6 @@ interface LoginRequest {
   readonly browserId: string
   /** The path to open after the login. `safeReturnTo` has accepted it. */
   readonly returnTo: string
-  /**
-   * The host on which the login began, if it is not the host of the callback URL but another name of this machine, for example
-   * `localhost` instead of `127.0.0.1`. If it is set, error pages of the callback show it.
-   */
-  readonly startedAt: string | undefined
   /** The time of this browser's last successful login, in milliseconds since the epoch. Undefined if there was none. */
   readonly succeededAt: number | undefined
   readonly hasSessionCookie: boolean
@@ -71,9 +66,8 @@ export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLog
 
   return async function beginLogin(request) {
     if (!request.isRestart && isLoop(request)) return { kind: 'loop' }
-    const { browserId, returnTo, startedAt, prompt, isRestart } = request
+    const { browserId, returnTo, prompt, isRestart } = request
     const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, {
-      ...(startedAt !== undefined && { startedAt }),
       ...(prompt !== undefined && { prompt }),
       ...(isRestart && { isRestart })
     })

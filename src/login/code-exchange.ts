@@ -85,7 +85,7 @@ export class LoginInterruptedError extends KnownError {
 }
 
 // These characters contain 132 random bits. The id is part of the session cookie, so it should be short.
-const ID_LENGTH = 22
+export const ID_LENGTH = 22
 // If the provider asks for a wait of more than 10 seconds, the login fails, because a user would not wait so long.
 const MAX_THROTTLED_SECONDS = 10
 // The timer of Node may fire a millisecond before the end of a pause on the system clock.

@@ -9,11 +9,18 @@ import { ProviderError } from '../provider/provider-error.js'
 import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
 import type { BeginLogin } from './begin-login.js'
-import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
+import { type CodeExchange, type CodeExchanges, ID_LENGTH, LoginInterruptedError } from './code-exchange.js'
 import { retrySecondsOf } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import { liveSession } from './log-out.js'
-import type { LoginTransaction, LoginTransactions } from './transaction.js'
+import { safeReturnTo } from './safe-return-to.js'
+import {
+  LOGIN_MAX_AGE_SECONDS,
+  type LoginTransaction,
+  type LoginTransactions,
+  newBrowserId,
+  type StrayLogin
+} from './transaction.js'
 
 interface CompleteLoginDependencies {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'issuer' | 'revokeRefreshToken'>
@@ -46,15 +53,20 @@ interface CallbackRequest {
   readonly browserId: string | undefined
   /** The session that the browser has, if any. */
   readonly session: CookieSession | undefined
+  /** True if the browser opens this URL in a way in which it may also open the login route. */
+  readonly isNavigation: boolean
+  /** Returns the path if a login may return to it, and `/` otherwise. */
+  readonly acceptedReturn: (returnTo: string) => string
 }
 
 /**
  * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` contains the cookie values
- * - `restart`: the login page of the provider expired, so the browser must be sent to `location` once more
+ * - `restart`: the login cannot be completed, so the browser must be sent to `location` once more. `why` is `pageExpired` if the
+ *   login page of the provider expired
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
- * - `foreign`: this deployment did not create the state, or another browser started the login
- * - `unbound`: the browser did not send the login cookie
- * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
+ * - `notNeeded`: the login cannot be completed, but the browser is signed in
+ * - `foreign`: this deployment did not create the state
+ * - `unbound`, `otherBrowser`, `expired`: as in `StrayLogin`, if the login was not started again
  * - `otherIssuer`: the response came from another identity provider
  * - `notAuthorized`: the identity provider returned an error instead of a code
  * - `codeRejected`: the identity provider rejected the code
@@ -77,21 +89,23 @@ type CallbackResult =
       /** The requested scopes that the provider has not granted. Empty if an earlier request has logged them. */
       readonly scopesMissing: readonly string[]
     }
-  | { readonly kind: 'restart'; readonly location: string }
+  | { readonly kind: 'restart'; readonly location: string; readonly browserId: string; readonly why: RestartReason }
+  | { readonly kind: 'notNeeded'; readonly why: StrayLogin['kind'] }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' | 'used' | 'signedOut' }
   | { readonly kind: 'codeRejected'; readonly error?: string }
-  | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
-  | { readonly kind: 'expired'; readonly isSignedIn: boolean }
+  | { readonly kind: StrayLogin['kind'] }
   | { readonly kind: 'notAuthorized'; readonly error: string }
   | { readonly kind: 'denied'; readonly denial: Denial }
   | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
   | { readonly kind: 'throttled'; readonly cause: ProviderError; readonly retry: 'callback' | 'login' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
+type RestartReason = StrayLogin['kind'] | 'pageExpired'
+
 /**
  * `returnTo` is the path to open after this login, or after the next attempt if this login failed. A `foreign` result has no
- * path, because the `state` that contains the path is not trusted.
+ * path, because its `state` cannot be decrypted.
  */
 export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
 
@@ -101,10 +115,12 @@ export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin
 // A repeated callback sends the same code, and some providers accept a code for one minute only. So after a wait of more than 30
 // seconds, the callback is not repeated.
 const MAX_RETRY_SECONDS = 30
+// An older login is not started again by itself, because the user has probably forgotten it.
+const MAX_STRAY_AGE_MS = 86_400_000
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
   const { idp, transactions, beginLogin, now } = dependencies
-  const { currentSession, completeWithCode } = createSessionStart(dependencies)
+  const { currentSession, wasCompleted, completeWithCode } = createSessionStart(dependencies)
 
   // RFC 9207 section 2.4: a response from another identity provider must be rejected.
   async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
@@ -127,19 +143,42 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 
-  /** Starts the login again with the same browser, path and prompt. The `state` counts it, so this happens only once. */
-  async function restart({ returnTo, prompt }: LoginTransaction, browserId: string): Promise<CallbackResult> {
-    const login = { browserId, returnTo, prompt, startedAt: undefined, succeededAt: undefined, hasSessionCookie: true }
+  /** Starts the login again with the same path and prompt. The `state` counts it, so this happens only once. */
+  async function restart(
+    { returnTo, prompt }: Pick<LoginTransaction, 'returnTo' | 'prompt'>,
+    browserId: string,
+    why: RestartReason
+  ): Promise<CallbackResult> {
+    const login = { browserId, returnTo, prompt, succeededAt: undefined, hasSessionCookie: true }
     const begun = await beginLogin({ ...login, isRestart: true })
     return begun.kind === 'started'
-      ? { kind: 'restart', location: begun.location }
+      ? { kind: 'restart', location: begun.location, browserId, why }
       : { kind: 'notAuthorized', error: 'temporarily_unavailable' }
+  }
+
+  /**
+   * Finds the way on for a user whose login cannot be completed, for example because several tabs have begun one at the same time.
+   * The code is never sent. Whoever makes another browser open such a URL achieves what a link to the path achieves, or a login of
+   * that browser by itself.
+   */
+  async function findWayOn(login: StrayLogin, request: CallbackRequest): Promise<CallbackResult> {
+    const { kind, id, expiresAt, prompt, isRestart } = login
+    const { response, session, browserId = newBrowserId() } = request
+    const live = await currentSession(session)
+    if (response.kind === 'error') return { kind: kind === 'expired' && live ? 'kept' : kind }
+    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' }
+    const isOld = now() - expiresAt >= MAX_STRAY_AGE_MS - LOGIN_MAX_AGE_SECONDS * 1000
+    if (!request.isNavigation || isOld) return { kind }
+    if (live && prompt === undefined) return { kind: 'notNeeded', why: kind }
+    // After a logout, the same URL must not sign the user in again.
+    if (isRestart || (!live && (await wasCompleted(id)))) return { kind }
+    return restart(login, browserId, kind)
   }
 
   async function complete(transaction: LoginTransaction, { response, session, browserId }: CallbackRequest) {
     if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
     if (response.kind === 'error' && response.isExpired && !transaction.isRestart && browserId !== undefined) {
-      return restart(transaction, browserId)
+      return restart(transaction, browserId, 'pageExpired')
     }
     if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
     return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
@@ -148,14 +187,19 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   }
 
   return async function completeLogin(request) {
-    const { response, browserId, session } = request
+    const { response, browserId, acceptedReturn } = request
     // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
     const opened = transactions.open(response.state, browserId)
-    if (opened.kind === 'foreign' || opened.kind === 'unbound') return opened
-    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
+    if (opened.kind === 'foreign') return opened
+    // A stray login may have begun before a change of the settings.
+    const returnTo =
+      opened.kind === 'valid' ? opened.transaction.returnTo : acceptedReturn(safeReturnTo(opened.returnTo))
     try {
-      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await currentSession(session)), returnTo }
-      return { ...(await complete(opened.transaction, request)), returnTo }
+      const result =
+        opened.kind === 'valid'
+          ? await complete(opened.transaction, request)
+          : await findWayOn({ ...opened, returnTo }, request)
+      return { ...result, returnTo }
     } catch (error) {
       return { kind: 'failed', error, returnTo }
     }
@@ -173,6 +217,15 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
       const known = sessions.known(session.id)
       return known.kind === 'over' ? undefined : known.record
     })
+  }
+
+  /** True if this login has created a session, which may be over. Also true if nobody knows now. */
+  async function wasCompleted(id: string): Promise<boolean> {
+    const login = { id: id.slice(0, ID_LENGTH), rev: 0 }
+    return sessions.current(login).then(
+      ({ kind }) => kind !== 'unavailable',
+      () => true
+    )
   }
 
   async function completeWithCode(
@@ -234,7 +287,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), ...outcomeOf(exchange) }
   }
 
-  return { currentSession, completeWithCode }
+  return { currentSession, wasCompleted, completeWithCode }
 }
 
 function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRecord }>) {

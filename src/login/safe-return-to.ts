@@ -22,20 +22,29 @@ const AUTH_SEGMENTS = `${AUTH_PATH}/`
 
 /**
  * Returns `value` if it is a safe path of this origin, with its query and fragment. Spaces, quotation marks and
- * characters beyond ASCII are percent-encoded. Returns `/` for any other value.
+ * characters beyond ASCII are percent-encoded. If it is too long, drops its fragment, and then its query. Returns `/` for any other
+ * value.
+ * @param onTooLong is called if the value is too long
  */
-export function safeReturnTo(value: string | undefined): string {
+export function safeReturnTo(value: string | undefined, onTooLong = () => {}): string {
   if (value === undefined || CONTROL_CHARACTER.test(value) || LONE_SURROGATE.test(value)) return '/'
-  const encoded = value.replace(NOT_IN_URLS, text => encodeURIComponent(text))
-  const [path = ''] = encoded.split(/[?#]/, 1)
+  const whole = value.replace(NOT_IN_URLS, text => encodeURIComponent(text))
+  const [path = ''] = whole.split(/[?#]/, 1)
+  const [withoutFragment = ''] = whole.split('#', 1)
+  const encoded = [whole, withoutFragment, path].find(isShort)
+  if (encoded !== whole) onTooLong()
   const isSafe =
-    JSON.stringify(encoded).length - '""'.length <= MAX_JSON_LENGTH &&
+    encoded !== undefined &&
     path.startsWith('/') &&
     !path.includes('\\') &&
     // A proxy or a page may decode the path once more.
     decodings(path).every(isSafePath) &&
     isSameOrigin(encoded)
   return isSafe ? encoded : '/'
+}
+
+function isShort(encoded: string): boolean {
+  return JSON.stringify(encoded).length - '""'.length <= MAX_JSON_LENGTH
 }
 
 /** @param path a path in which a character beyond ASCII stands for one byte */

@@ -10,7 +10,10 @@ import type { Sealer } from '../cookie/keyring.js'
 export const LOGIN_MAX_AGE_SECONDS = 600
 
 export interface LoginTransaction {
-  /** An id that is unique for this login. It reveals no secret, so it can be used as the name of a cell in the store. */
+  /**
+   * An id that is unique for this login. It reveals no secret, so it can be used as the name of a cell in the store. It does not
+   * depend on the login cookie, so the result of the login can be found without the cookie.
+   */
   readonly id: string
   readonly returnTo: string
   /** The PKCE code verifier (RFC 7636 section 4.1). */
@@ -34,9 +37,16 @@ export interface LoginTransaction {
 }
 
 /** The facts about a login that its `state` contains in addition. */
-type LoginFacts = Pick<LoginTransaction, 'prompt' | 'isRestart'> & {
-  /** The host on which the login started; the callback shows it on an error page if the login cookie is missing. */
-  readonly startedAt?: string | undefined
+type LoginFacts = Pick<LoginTransaction, 'prompt' | 'isRestart'>
+
+/**
+ * A login whose `state` this deployment has created, but which cannot be completed with this request:
+ * - `expired`: it began more than 10 minutes ago
+ * - `unbound`: the browser sent no login cookie
+ * - `otherBrowser`: the browser sent another login cookie, because it lost the right one, or because another browser began the login
+ */
+export interface StrayLogin extends LoginFacts, Pick<LoginTransaction, 'id' | 'returnTo' | 'expiresAt'> {
+  readonly kind: 'expired' | 'unbound' | 'otherBrowser'
 }
 
 interface StartedLogin {
@@ -45,16 +55,10 @@ interface StartedLogin {
   readonly nonce: string
 }
 
-/**
- * The result of reading the `state` at the callback.
- * - `foreign`: this deployment did not create the `state`, or another browser started the login
- * - `expired`: this deployment created the `state`, but more than 10 minutes ago
- * - `unbound`: the `state` is valid, but the browser did not send the login cookie of this login
- */
+/** The result of reading the `state` at the callback. `foreign`: this deployment did not create the `state`. */
 type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
-  | { readonly kind: 'expired'; readonly returnTo: string }
-  | { readonly kind: 'unbound'; readonly returnTo: string; readonly startedAt: string | undefined }
+  | StrayLogin
   | { readonly kind: 'foreign' }
 
 export interface LoginTransactions {
@@ -71,7 +75,6 @@ interface SealedState {
   /** SHA-256 of the browser id. */
   readonly browser: string
   readonly returnTo: string
-  readonly startedAt?: string
   readonly prompt?: string
   readonly isRestart?: true
   readonly exp: number
@@ -96,32 +99,32 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       // JSON has no undefined, so an absent fact takes no room.
       const content = { seed, browser, returnTo, exp, ...facts }
       const state = sealer.seal(Buffer.from(JSON.stringify(content)), CONTEXT)
-      const { codeVerifier, nonce } = derive(seed, browserId)
+      const { codeVerifier, nonce } = secretsOf(seed, browserId)
       return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
     },
     open(state, browserId) {
       const plaintext = sealer.open(state, CONTEXT)
       if (!plaintext) return { kind: 'foreign' }
-      const { seed, browser, returnTo, startedAt, exp, ...facts } = JSON.parse(plaintext.toString()) as SealedState
-      const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
-      // If the login began under another name of this machine, its cookie was set for that name. The same browser may then send
-      // an older login cookie to the callback, so do not reject the login as foreign.
-      if (!isOurs && browserId !== undefined && startedAt === undefined) return { kind: 'foreign' }
-      // The login cookie expires together with the `state`. After the expiry of the `state`, a missing cookie is therefore
-      // normal, and does not mean that the login belongs to a different browser.
-      if (exp <= now()) return { kind: 'expired', returnTo }
-      if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
-      return { kind: 'valid', transaction: { ...derive(seed, browserId), ...facts, returnTo, expiresAt: exp } }
+      const { seed, browser, exp: expiresAt, ...facts } = JSON.parse(plaintext.toString()) as SealedState
+      const login = { id: derived(seed, 'id'), ...facts, expiresAt }
+      // The login cookie expires together with the `state`, so after that, a missing cookie is normal.
+      if (expiresAt <= now()) return { kind: 'expired', ...login }
+      if (browserId === undefined) return { kind: 'unbound', ...login }
+      if (!isSame(fingerprintOf(browserId), browser)) return { kind: 'otherBrowser', ...login }
+      return { kind: 'valid', transaction: { ...login, ...secretsOf(seed, browserId) } }
     }
   }
 }
 
-// Derives the id and the secrets of a login from the login cookie and the seed, so the server need not store them. The seed is in
-// the `state`, which only this server can decrypt.
-function derive(seed: string, browserId: string): Omit<LoginTransaction, 'returnTo' | 'expiresAt'> {
-  const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${browserId}`).digest('base64url')
+function derived(seed: string, purpose: string): string {
+  return createHmac('sha256', seed).update(purpose).digest('base64url')
+}
+
+// Derives the secrets of a login from the login cookie and the seed, so the server need not store them. The seed is in the `state`,
+// which only this server can decrypt.
+function secretsOf(seed: string, browserId: string): Pick<LoginTransaction, 'codeVerifier' | 'nonce' | 'sessionKey'> {
+  const from = (purpose: string) => derived(seed, `${purpose}:${browserId}`)
   return {
-    id: from('id'),
     codeVerifier: from('code_verifier'),
     nonce: from('nonce'),
     sessionKey: from('session_key').slice(0, SESSION_KEY_LENGTH)

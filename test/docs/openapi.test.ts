@@ -65,6 +65,13 @@ const signedIn = (path: string, trouble: (server: TestServer) => void = () => {}
   }
 }
 
+const loseLoginCookie = ({ browser }: TestServer) => browser.cookies.delete('platform_session_login')
+
+const comeBackSignedIn = async (server: TestServer, headers: Headers) => {
+  await signIn(server.browser)
+  return cameBack(loseLoginCookie)(server, headers)
+}
+
 /** Starts a login, causes `trouble` before the callback, and then opens the callback. */
 const cameBack = (
   trouble: (server: TestServer) => void,
@@ -166,7 +173,8 @@ const provocations: readonly Provocation[] = [
   [`GET ${callback} 302`, ({ browser }) => signIn(browser), { what: 'of a first login' }],
   [`GET ${callback} 302`, repeatCallback, { what: 'of a repeated callback', mode: 'dual' }],
   [`GET ${callback} 400`, get(callback), { what: 'without parameters' }],
-  [`GET ${callback} 400`, cameBack(({ browser }) => browser.cookies.clear()), { what: 'without the login cookie' }],
+  [`GET ${callback} 302`, cameBack(loseLoginCookie), { what: 'without the login cookie' }],
+  [`GET ${callback} 303`, comeBackSignedIn],
   [`GET ${callback} 400`, refusedWith('invalid_scope'), { what: 'with an error from the provider' }],
   [`GET ${callback} 403`, refusedWith('access_denied')],
   [`GET ${callback} 413`, withBody(callback)],

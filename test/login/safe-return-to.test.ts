@@ -53,9 +53,32 @@ const refused: Readonly<Record<string, readonly (string | undefined)[]>> = {
   'a part of a route that is encoded': ['/api/auth%3Fx', '/api/%61uth/%6cogout'],
   'a route with spaces at its end': ['/api/auth ', '/api/auth%20%20', '/api/auth%2520'],
   'a route below the path of a deployment': ['/tools/viewer/api/auth/logout'],
-  'too many characters': [`/${'x'.repeat(2048)}`, `/page?${'"'.repeat(700)}`],
-  'too many characters when encoded': [`/x?${'\\'.repeat(1023)}`, `/${'ü'.repeat(342)}`]
+  'too many characters': [`/${'x'.repeat(2048)}`, `/${'x'.repeat(2048)}?a#b`],
+  'too many characters when encoded': [`/${'ü'.repeat(342)}`],
+  'too many characters, and no path of this origin': [
+    `//evil.example?${'x'.repeat(2048)}`,
+    `/\\evil#${'x'.repeat(2048)}`
+  ]
 }
+
+test('what is too long loses its fragment, then its query, and the caller learns of it', t => {
+  const [path, query, fragment] = [`/${'p'.repeat(1000)}`, `?${'q'.repeat(1000)}`, `#${'f'.repeat(100)}`]
+  for (const [given, expected] of [
+    [path + query + fragment, path + query],
+    [`${path}?${'ü'.repeat(200)}#f`, path],
+    [`${path}#${'f'.repeat(2000)}?q`, path],
+    [`/x?${'\\'.repeat(1023)}`, '/x'],
+    [`/page?${'"'.repeat(700)}`, '/page'],
+    [`/${'x'.repeat(2048)}`, '/']
+  ] as const) {
+    let calls = 0
+    const isTooLong = () => calls++
+    t.is(safeReturnTo(given, isTooLong), expected)
+    t.is(calls, 1)
+    t.is(safeReturnTo(expected, isTooLong), expected)
+    t.is(calls, 1)
+  }
+})
 
 test('every path, query and fragment of this origin is accepted unchanged', t => {
   for (const [what, values] of Object.entries(accepted)) {

@@ -54,6 +54,14 @@ export async function authorize(
   return back
 }
 
+/** Follows the redirect of a callback that has started the login again, and returns the new callback URL. */
+export async function followToCallback(browser: Browser, { statusCode, headers }: BrowserResponse): Promise<string> {
+  if (statusCode !== 302) throw new Error(`The callback responded with ${statusCode}.`)
+  const { location: back = '' } = (await browser.navigate(headers.location ?? '', { from: browser.origin ?? '' }))
+    .headers
+  return back
+}
+
 /** Lets an hour pass, in which the access tokens expire, and then asks for a route, by default for the profile. */
 export function afterAnHour({ browser, clock }: Pick<TestServer, 'browser' | 'clock'>, path = guarded) {
   clock.advanceSeconds(3600)

@@ -33,7 +33,7 @@ export function* checkCallback({ port: listeningPort, host, platform: { callback
   // The host name in the URL that the server prints when it starts.
   const printed = localNameOf(host)
   if (!isHttps && isLocal && url.hostname !== printed)
-    yield warning`The callback URL says ${url.hostname}, but the server prints the name ${printed}. A login that begins at ${printed} fails, because cookies belong to one host name. Next: Open only ${homeUrl}, or use the same name in the setting "host" and in the callback URL.`
+    yield warning`The callback URL says ${url.hostname}, but the server prints the name ${printed}. A login that begins at ${printed} ends at ${url.hostname}, because cookies belong to one host name. Next: Open only ${homeUrl}, or use the same name in the setting "host" and in the callback URL.`
   const basePath = basePathOf(callbackUrl)
   const removal = `The server serves ${callbackPath}, so a proxy must remove ${basePath} from the path of every request.`
   if (basePath !== '' && !isHttps && isLocal && isOwnPort)

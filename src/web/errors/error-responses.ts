@@ -23,7 +23,8 @@ import { httpErrorOfThrown } from './thrown-error.js'
  * header of a session that was refreshed before the error occurred.
  * @example app.use(errors(services))
  */
-export function errors({ config, site, pages, log }: Services): Middleware {
+export function errors(services: Services): Middleware {
+  const { config, site, pages, log } = services
   const { homePath, homeUrl, hasStartPage, loginPath } = site
 
   return async function errors(ctx, next) {
@@ -83,7 +84,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // another account. If an API has refused the account, the operator's own prompt stays, because some providers need it.
     const hasPrompt = error === 'upstream_unauthorized' && config.platform.authorizationParams?.prompt !== undefined
     const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : undefined
-    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, site), prompt) }
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, services), prompt) }
     const details = {
       ...shared,
       homePath: hasStartPage ? homePath : undefined,

@@ -10,12 +10,12 @@ import type { LoginLoopReason } from '../../pages/index.js'
 import type { OAuthError, ProviderError } from '../../provider/provider-error.js'
 import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from './http-error.js'
 
-type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>
+type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'notNeeded' | 'failed' }>
 
 export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
   switch (failed.kind) {
     case 'unbound':
-      return loginCookieMissing(cookies, failed.startedAt)
+      return loginCookieMissing(cookies)
     case 'notAuthorized':
       return notAuthorized(failed.error)
     case 'denied':
@@ -39,7 +39,11 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
 }
 
 const LOGIN_FAILURES = {
-  foreign: ['state_mismatch', 'This login was not started in this browser.'],
+  foreign: ['state_mismatch', 'This login was not started at this server.'],
+  otherBrowser: [
+    'state_mismatch',
+    'This login was not started in this browser, or the browser has lost its login cookie.'
+  ],
   expired: ['login_expired', 'This login took too long.'],
   otherIssuer: ['issuer_mismatch', 'This response did not come from the configured identity provider.'],
   codeRejected: ['code_rejected', 'The identity provider no longer accepts this login.'],
@@ -92,32 +96,25 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
  */
 export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | undefined): HttpError {
   const description = 'The session cookie of a login that has just succeeded did not come back.'
-  const reasons: readonly LoginLoopReason[] = ['cookieTooLarge', 'cookiesBlocked']
-  return cookieMissing(
-    'session_cookie_missing',
-    description,
-    isOtherHost ? ['otherHost', ...reasons] : reasons,
-    startedAt
-  )
+  const others: readonly LoginLoopReason[] = startedAt === undefined ? ['cookieTooLarge', 'cookiesBlocked'] : []
+  const reasons: readonly LoginLoopReason[] = isOtherHost ? ['otherHost', ...others] : others
+  return cookieMissing('session_cookie_missing', description, reasons, startedAt)
 }
 
 /** The error for a callback without the login cookie. */
-function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefined): HttpError {
+function loginCookieMissing({ secure }: CookieNames): HttpError {
   const reasons: readonly LoginLoopReason[] = secure
     ? ['secureCookieOnHttp', 'otherHost', 'cookiesBlocked']
     : ['otherHost', 'cookiesBlocked']
-  return cookieMissing('login_cookie_missing', 'The login cookie did not come back.', reasons, startedAt)
+  return cookieMissing('login_cookie_missing', 'The login cookie did not come back.', reasons)
 }
 
-// If the login began under another name of this machine, the page gives only `otherHost` as the reason for the missing
-// cookie.
 function cookieMissing(
   error: 'login_cookie_missing' | 'session_cookie_missing',
   description: string,
-  likelyReasons: readonly LoginLoopReason[],
+  reasons: readonly LoginLoopReason[],
   startedAt?: string
 ): HttpError {
-  const reasons: readonly LoginLoopReason[] = startedAt === undefined ? likelyReasons : ['otherHost']
   return new HttpError({ status: 400, error, description, diagnosis: { error, reasons, startedAt } })
 }
 

@@ -4,9 +4,11 @@
  */
 
 import type { Context } from 'koa'
+import { mayMatch } from '../../config/types/path-pattern.js'
 import type { LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
 import type { Services } from '../services.js'
+import { requestLog } from './request.js'
 
 /** The parameters of a request for a login or a logout. */
 interface ReturningQuery {
@@ -21,17 +23,23 @@ interface ReturningQuery {
  * cannot encode a URL, such as nginx. It must be the last parameter, because its value is the rest of the query,
  * undecoded.
  */
-export function readReturningQuery(
-  { querystring }: Pick<Context, 'querystring'>,
-  { origin }: Pick<Services['site'], 'origin'>
-): ReturningQuery {
+export function readReturningQuery(ctx: Context, { site, log }: Pick<Services, 'site' | 'log'>): ReturningQuery {
+  const { querystring } = ctx
   const [, before = '', raw] = /^(?:(.*?)&)??return_to_raw=(.*)$/.exec(querystring) ?? ['', querystring]
   const parameters = new URLSearchParams(before)
   const values = parameters.getAll('return_to')
   if (raw !== undefined) values.push(raw)
   const [value, ...others] = values
   const isSingle = value !== undefined && others.length === 0
-  return { returnTo: safeReturnTo(isSingle ? withoutOrigin(value, new URL(origin).host) : undefined), parameters }
+  const wanted = isSingle ? withoutOrigin(value, new URL(site.origin).host) : undefined
+  return { returnTo: safeReturnTo(wanted, noteShortened(ctx, log)), parameters }
+}
+
+function noteShortened(ctx: Context, log: Services['log']): () => void {
+  return function logShortened() {
+    const message = 'a return path is too long, so it was shortened: without its fragment, without its query, or /'
+    requestLog(ctx, log).info({ event: 'return_path_shortened' }, message)
+  }
 }
 
 /**
@@ -41,6 +49,20 @@ export function readReturningQuery(
 function withoutOrigin(value: string, host: string): string {
   const [, ofValue, path = ''] = /^https?:\/\/([^/?#\\]*)(.*)$/is.exec(value) ?? []
   return ofValue?.toLowerCase() === host ? path || '/' : value
+}
+
+/**
+ * Creates the function that replaces a path with `/` if it may belong to a proxy rule with `no-links`. A link on another site can
+ * choose the return path, and after some redirects the browser says that this site has started them.
+ */
+export function createAcceptedReturn({ config, site }: Pick<Services, 'config' | 'site'>) {
+  const { basePath } = site
+  const withoutLinks = config.apiProxy.rules.flatMap(({ acceptsLinks, path }) => (acceptsLinks ? [] : [path]))
+  return function acceptedReturn(returnTo: string): string {
+    const [publicPath = ''] = returnTo.split(/[?#]/, 1)
+    const path = publicPath.startsWith(`${basePath}/`) ? publicPath.slice(basePath.length) : publicPath
+    return mayMatch(withoutLinks, path) ? '/' : returnTo
+  }
 }
 
 /**
@@ -66,20 +88,17 @@ export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
 /**
  * Returns the path and query to which the next login should return. If this request belongs to a failed login, the
  * result is the return path of that login. Otherwise, the result is the URL of a GET request. For other methods, it is the page of
- * the form, if that page is of this origin.
- * @param site.homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
- *   `/app` from the request, so this function adds it again.
+ * the form, if that page is of this origin. If a reverse proxy has removed a base path from the request, this function adds it again.
  */
-export function returnToOf(
-  ctx: LoginContext,
-  { homePath, origin }: Pick<Services['site'], 'homePath' | 'origin'>
-): string {
+export function returnToOf(ctx: LoginContext, { site, log }: Pick<Services, 'site' | 'log'>): string {
+  const { homePath, origin } = site
   const remembered = ctx[RETURN_TO]
   if (remembered !== undefined) return remembered
+  const onTooLong = noteShortened(ctx, log)
   // `originalUrl`, because an application that mounts another one shortens `url`.
-  if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl)
+  if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl, onTooLong)
   const referer = ctx.get('Referer')
-  return referer.startsWith(`${origin}/`) ? safeReturnTo(referer.slice(origin.length)) : '/'
+  return referer.startsWith(`${origin}/`) ? safeReturnTo(referer.slice(origin.length), onTooLong) : '/'
 }
 
 /**

@@ -4,10 +4,11 @@ import { sessionHash } from '../../cookie/record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
 import { isExpiredLoginPage } from '../../provider/quirks.js'
+import { rejectionOf } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
-import { publicPathOf, redirect, rememberReturnTo } from '../request/returning.js'
+import { createAcceptedReturn, publicPathOf, redirect, rememberReturnTo } from '../request/returning.js'
 import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from '../request/session.js'
 import type { Services } from '../services.js'
 
@@ -18,6 +19,7 @@ import type { Services } from '../services.js'
 export function callback(services: Services): Middleware {
   const { completeLogin, site, metrics, log } = services
   const { cookies, homePath } = site
+  const acceptedReturn = createAcceptedReturn(services)
 
   return async function callback(ctx) {
     let completed: CompletedLogin | undefined
@@ -25,9 +27,14 @@ export function callback(services: Services): Middleware {
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
       const loginCookie = readLoginCookie(ctx, cookies)
       const { browserId } = loginCookie ?? {}
-      completed = await completeLogin({ response, browserId, session: openSession(ctx, services) })
+      const request = { methods: [ctx.method], headers: ctx.req.headers }
+      const isNavigation = rejectionOf(request, 'login', { publicOrigin: site.origin }) === undefined
+      const session = openSession(ctx, services)
+      completed = await completeLogin({ response, browserId, session, isNavigation, acceptedReturn })
       if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
+      // The browser must not send the code to the page.
+      if (completed.kind === 'notNeeded') ctx.status = 303
     } catch (error) {
       const reason = failureReasonOf(error)
       const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
@@ -55,21 +62,24 @@ export function callback(services: Services): Middleware {
         metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
         return publicPathOf(returnTo, homePath)
       }
-      case 'restart':
-        if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
-        requestLog(ctx, log).info(
-          { event: 'login_restarted' },
-          'the login page of the provider expired, starting again'
-        )
+      case 'restart': {
+        const { browserId, why, location } = completed
+        writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
+        requestLog(ctx, log).info({ event: 'login_restarted', reason: REASONS[why] }, 'starting the login again')
         metrics.loginStarted()
         metrics.callbackEnded('restarted')
-        return completed.location
+        return location
+      }
+      case 'notNeeded':
+        requestLog(ctx, log).info(
+          { event: 'login_not_needed', reason: REASONS[completed.why] },
+          'the login cannot be completed, but the browser is signed in'
+        )
+        metrics.callbackEnded('repeated')
+        return publicPathOf(completed.returnTo, homePath)
       case 'kept':
         metrics.callbackEnded('repeated')
         return publicPathOf(completed.returnTo, homePath)
-      case 'expired':
-        if (completed.isSignedIn) return homePath
-        throw failedLogin(completed, site)
       case 'failed':
         throw completed.error
       default:
@@ -77,6 +87,14 @@ export function callback(services: Services): Middleware {
     }
   }
 }
+
+/** Why a login could not be completed as it began, for the log. */
+const REASONS = {
+  unbound: 'login_cookie_missing',
+  otherBrowser: 'state_mismatch',
+  expired: 'login_expired',
+  pageExpired: 'temporarily_unavailable'
+} as const
 
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
 // The longest `state` of this server has about 3,000 characters, and the codes of providers are shorter than that.

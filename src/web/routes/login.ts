@@ -1,51 +1,40 @@
 import type { Middleware } from 'koa'
-import { mayMatch } from '../../config/types/path-pattern.js'
 import { readCookie } from '../../cookie/request-cookies.js'
 import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
-import { readReturningQuery, redirect, rememberReturnTo } from '../request/returning.js'
+import { createAcceptedReturn, readReturningQuery, redirect, rememberReturnTo } from '../request/returning.js'
 import { readLoginCookie, writeLoginCookie } from '../request/session.js'
 import type { Services } from '../services.js'
 
 /** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
-export function login({ beginLogin, config, site, metrics, log }: Services): Middleware {
-  const { cookies, basePath } = site
-  const withoutLinks = config.apiProxy.rules.flatMap(({ acceptsLinks, path }) => (acceptsLinks ? [] : [path]))
+export function login(services: Services): Middleware {
+  const { beginLogin, site, metrics, log } = services
+  const { cookies } = site
+  const acceptedReturn = createAcceptedReturn(services)
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {
-    const { returnTo: wanted, parameters } = readReturningQuery(ctx, site)
-    const returnTo = acceptsReturn(wanted) ? wanted : '/'
+    const { returnTo: wanted, parameters } = readReturningQuery(ctx, services)
+    const returnTo = acceptedReturn(wanted)
     rememberReturnTo(ctx, returnTo)
     const prompt = promptOf(parameters)
-    const startedAt = otherLoopbackName(ctx, callbackHost)
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
-    const begun = await beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie, prompt })
+    const begun = await beginLogin({ browserId, returnTo, succeededAt, hasSessionCookie, prompt })
     if (begun.kind === 'loop') {
       requestLog(ctx, log).warn(
         { event: 'session_cookie_missing' },
         'the browser did not send back the session cookie of its last login'
       )
-      throw sessionCookieMissing(ctx.host !== callbackHost, startedAt)
+      throw sessionCookieMissing(ctx.host !== callbackHost, otherLoopbackName(ctx, callbackHost))
     }
     metrics.loginStarted()
     requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, begun.location)
-  }
-
-  /**
-   * False if the path may belong to a proxy rule with `no-links`. A link on another site can choose the return path. The error page of
-   * a slow callback opens the callback again by itself, and then the browser says that this site has started all its redirects.
-   */
-  function acceptsReturn(returnTo: string): boolean {
-    const [publicPath = ''] = returnTo.split(/[?#]/, 1)
-    const path = publicPath.startsWith(`${basePath}/`) ? publicPath.slice(basePath.length) : publicPath
-    return !mayMatch(withoutLinks, path)
   }
 }
 

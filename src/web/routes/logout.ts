@@ -17,7 +17,7 @@ import type { Services } from '../services.js'
 export function logout(services: Services): Middleware {
   const { logOut, logOutEverywhere, site, log } = services
   return async function logout(ctx) {
-    const { returnTo, parameters } = readReturningQuery(ctx, site)
+    const { returnTo, parameters } = readReturningQuery(ctx, services)
     const logOutAsked = isEverywhere(parameters) ? everywhere(ctx) : logOut
     const endSessionUrl = await logOutAsked(openSession(ctx, services), requestLog(ctx, log))
     removeSession(ctx)

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
+import { newBrowserId } from '#src/login/transaction.js'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { findSecrets } from '../../helpers/byte-recorder.js'
 import { createClock } from '../../helpers/clock.js'
@@ -12,6 +13,7 @@ import { openCallback, signIn, startLogin, startTestServer, type TestServer } fr
 import { words } from '../../helpers/words.js'
 import {
   authorize,
+  followToCallback,
   guarded,
   httpsCallbackUrl,
   loginCookieName,
@@ -51,15 +53,14 @@ function assertRefused(
 
 // The login that a callback belongs to.
 
-test('a state that is missing, not sealed by this deployment or of another browser is rejected, with a code and with an error', async t => {
+test('a state that is missing or not sealed by this deployment is rejected, with a code and with an error', async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const state = parameter(back, 'state')
-  const foreign = parameter(await startLogin(server.newBrowser()), 'state')
   const flipped = (at: number) => state.slice(0, at) + (state[at] === 'A' ? 'B' : 'A') + state.slice(at + 1)
   const ofCookies = [sessionCookies(browser)[0]?.[1].slice(1), browser.cookies.value(loginCookieName)]
   const states = [
-    ...[undefined, '', 'x', 'undefined', 'A'.repeat(300), foreign, ...ofCookies],
+    ...[undefined, '', 'x', 'undefined', 'A'.repeat(300), ...ofCookies],
     ...[0, 1, 8, 30, Math.floor(state.length / 2), state.length - 30].map(flipped),
     ...[state.slice(0, -4), `${state}AAAA`, `${state}.`, `${state}=`, state.toLowerCase()]
   ]
@@ -74,41 +75,126 @@ test('a state that is missing, not sealed by this deployment or of another brows
   t.is((await openCallback(browser, back)).headers.location, '/after', 'the login can still be finished')
 })
 
-test('a callback for the login of another browser is rejected, and that browser can still finish its login', async t => {
+/** How a login loses its way back: the login cookie is missing or another one, or the login took too long. */
+const strays = {
+  login_cookie_missing: ({ browser }: TestServer) => browser.cookies.delete(loginCookieName),
+  state_mismatch: ({ browser }: TestServer) =>
+    browser.cookies.set(loginCookieName, newBrowserId(), new URL(publicOrigin)),
+  login_expired: ({ clock }: TestServer) => clock.advanceSeconds(601)
+} as const
+
+for (const [reason, lose] of Object.entries(strays)) {
+  test(`${reason}: a browser that is signed in is sent to the path of the login, and the code is not sent`, async t => {
+    const server = await startReturning(t)
+    const { browser, back, idp, calls, session, logs } = server
+    lose(server)
+    const response = await openCallback(browser, back)
+    t.deepEqual([response.statusCode, response.headers.location, response.setCookies], [303, '/after', []])
+    t.is(idp.tokenRequests.length, calls)
+    t.is(sessionHeader(browser), session)
+    t.like(logs.first('login_not_needed'), { level: 'info', reason })
+  })
+
+  test(`${reason}: without a session, the login starts once more with the same path and prompt, and then a page has the way on`, async t => {
+    const server = await startTestServer(t)
+    const { browser, idp, logs } = server
+    const back = await authorize(browser, '/api/auth/login?prompt=login&return_to=/after')
+    lose(server)
+    const cookie = browser.cookies.value(loginCookieName)
+    const started = await openCallback(browser, back)
+    const again = await followToCallback(browser, started)
+    t.is(idp.requestsTo('authorize').at(-1)?.query.prompt, 'login')
+    if (cookie !== undefined) t.is(browser.cookies.value(loginCookieName), cookie, 'the login cookie of the browser')
+    t.like(logs.first('login_restarted'), { level: 'info', reason })
+    t.deepEqual(idp.tokenRequests, [])
+    const twin = browser.clone()
+    t.is((await openCallback(twin, again)).headers.location, '/after')
+    t.is((await twin.fetch(guarded)).statusCode, 200)
+    lose(server)
+    const page = await openCallback(browser, again)
+    t.is(page.statusCode, 400)
+    t.regex(page.text(), new RegExp(reason))
+    t.regex(page.text(), /href="(?:http:\/\/localhost:8080)?\/api\/auth\/login\?return_to=%2Fafter"/)
+    t.is(idp.tokenRequests.length, 1)
+    t.is(logs.all('login_failed').at(-1)?.reason, reason)
+  })
+
+  test(`${reason}: a login that asks for a prompt starts once more although the browser is signed in`, async t => {
+    const server = await startSignedIn(t)
+    const back = await authorize(server.browser, '/api/auth/login?prompt=login&return_to=/after')
+    lose(server)
+    const again = await followToCallback(server.browser, await openCallback(server.browser, back))
+    t.is((await openCallback(server.browser, again)).headers.location, '/after')
+  })
+
+  test(`${reason}: a login that was completed before, and whose session is over, gets a page and does not sign in again`, async t => {
+    const server = await startTestServer(t)
+    const { browser, idp } = server
+    const back = await startLogin(browser)
+    await openCallback(browser, back)
+    await browser.navigate('/api/auth/logout')
+    lose(server)
+    const page = await openCallback(browser, back)
+    t.is(page.statusCode, 400)
+    t.deepEqual(page.setCookies, [])
+    t.is(idp.requestsTo('authorize').length, 1)
+    t.is(idp.tokenRequests.length, 1)
+  })
+
+  test(`${reason}: an error of the provider, a wrong issuer, an old login, and a request that is no navigation get a page`, async t => {
+    const server = await startReturning(t)
+    const { clock, calls, idp, newBrowser } = server
+    const stranger = newBrowser()
+    for (const [what, open] of [
+      [
+        'error',
+        (back: string) => openCallback(stranger, withParameters(back, { code: undefined, error: 'access_denied' }))
+      ],
+      [
+        'image',
+        (back: string) =>
+          stranger.get(back, { headers: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'same-site' } })
+      ],
+      ['prefetch', (back: string) => stranger.get(back, { headers: { 'sec-purpose': 'prefetch' } })],
+      [
+        'old',
+        (back: string) => {
+          clock.advanceSeconds(86_400)
+          return openCallback(stranger, back)
+        }
+      ]
+    ] as const) {
+      const back = await startLogin(stranger)
+      lose({ ...server, browser: stranger })
+      const response = await open(back)
+      t.true([400, 403].includes(response.statusCode), what)
+      t.deepEqual(response.setCookies, [], what)
+    }
+    t.is(idp.tokenRequests.length, calls)
+  })
+}
+
+test('a planted callback of another browser leads to a login by the victim or to the path, and the code is never sent', async t => {
   const server = await startReturning(t)
-  const attacker = server.newBrowser()
-  const planted = await startLogin(attacker)
-  // The browser has its own login cookie at first and none later. In both cases its session does not change.
-  assertRefused(t, await openCallback(server.browser, planted), 400, server)
-  server.browser.cookies.delete(loginCookieName)
-  const unbound = await server.browser.get(planted)
-  assertRefused(t, unbound, 400, server)
-  t.is(unbound.json().error, 'login_cookie_missing')
-  t.is((await server.browser.fetch(guarded)).statusCode, 200)
-  t.is((await openCallback(attacker, planted)).statusCode, 302)
+  const { browser, newBrowser, idp, calls } = server
+  const attacker = newBrowser()
+  const planted = await startLogin(attacker, '/planted')
+  t.is((await openCallback(browser, planted)).headers.location, '/planted')
+  const anonymous = newBrowser()
+  const own = await followToCallback(anonymous, await openCallback(anonymous, planted))
+  t.not(parameter(own, 'code'), parameter(planted, 'code'))
+  t.is(idp.tokenRequests.length, calls)
+  t.is((await openCallback(attacker, planted)).statusCode, 302, 'the attacker can still finish the login')
 })
 
-test('a login that took more than ten minutes is rejected, or leads to the start page if the browser has a session, which does not change', async t => {
-  const server = await startReturning(t)
-  const { browser, back, clock, idp, calls, session, newBrowser } = server
-  const stranger = newBrowser()
-  const planted = await startLogin(stranger)
-  // A login in another tab extends the cookie, but not the time of the first login.
-  for (const seconds of [300, 301]) {
-    for (const one of [browser, stranger]) await one.navigate('/api/auth/login')
-    clock.advanceSeconds(seconds)
-  }
-  t.truthy(stranger.cookies.value(loginCookieName))
-  for (const one of [stranger, newBrowser(), browser]) {
-    assertRefused(t, await openCallback(one, planted), 400, server)
-  }
-  for (const hasLoginCookie of [true, false]) {
-    if (!hasLoginCookie) browser.cookies.delete(loginCookieName)
-    const response = await openCallback(browser, back)
-    t.deepEqual([response.statusCode, response.headers.location, response.setCookies], [302, '/', []])
-  }
-  t.is(idp.tokenRequests.length, calls)
-  t.is(sessionHeader(browser), session)
+test('the path of a stray login is checked again', async t => {
+  const rules = ['GET /api/delete/** http://127.0.0.1:9/** no-links']
+  const { browser, idp } = await startTestServer(t, { settings: { apiProxy: { rules } } })
+  const other = await startTestServer(t, { idp })
+  const back = await startLogin(other.browser, '/api/delete/1')
+  const again = await followToCallback(browser, await openCallback(browser, back))
+  t.is((await openCallback(browser, again)).headers.location, '/')
+  t.is((await openCallback(browser, back)).headers.location, '/')
 })
 
 // The parameters of the callback.
@@ -299,7 +385,7 @@ test('a repeated callback redirects and does not change the session, even with a
     t.is(sessionHeader(browser), session)
   }
   const thief = newBrowser()
-  t.is((await openCallback(thief, back)).statusCode, 400)
+  t.is((await openCallback(thief, back)).statusCode, 400, 'the login was completed before')
   await thief.navigate('/api/auth/login')
   t.is((await openCallback(thief, back)).statusCode, 400)
   t.deepEqual(sessionCookies(thief), [])
