@@ -29,7 +29,7 @@ interface LoginRequest {
   /** The prompt for this login only. If undefined, that of `platform.authorizationParams` applies. */
   readonly prompt?: string | undefined
   /** True if the server starts a login again by itself. */
-  readonly isRestart?: true
+  readonly isRestart?: boolean
 }
 
 /**
@@ -65,11 +65,11 @@ export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLog
   }
 
   return async function beginLogin(request) {
-    if (!request.isRestart && isLoop(request)) return { kind: 'loop' }
+    if (isLoop(request)) return { kind: 'loop' }
     const { browserId, returnTo, prompt, isRestart } = request
     const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, {
       ...(prompt !== undefined && { prompt }),
-      ...(isRestart && { isRestart })
+      ...(isRestart && { isRestart: true as const })
     })
     const location = await idp.authorizationUrl({
       scope,

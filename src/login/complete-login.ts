@@ -2,31 +2,22 @@
  * Completes a login after the identity provider has redirected the browser to the callback.
  */
 
-import type { CookieSession, SessionRecord } from '../cookie/record.js'
+import type { CookieSession, Identity, SessionRecord } from '../cookie/record.js'
 import type { SessionCookie } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/provider-error.js'
 import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
-import type { BeginLogin } from './begin-login.js'
 import { type CodeExchange, type CodeExchanges, ID_LENGTH, LoginInterruptedError } from './code-exchange.js'
 import { retrySecondsOf } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import { liveSession } from './log-out.js'
-import { safeReturnTo } from './safe-return-to.js'
-import {
-  LOGIN_MAX_AGE_SECONDS,
-  type LoginTransaction,
-  type LoginTransactions,
-  newBrowserId,
-  type StrayLogin
-} from './transaction.js'
+import { LOGIN_MAX_AGE_SECONDS, type LoginTransaction, type LoginTransactions, type StrayLogin } from './transaction.js'
 
 interface CompleteLoginDependencies {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'issuer' | 'revokeRefreshToken'>
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
-  readonly beginLogin: BeginLogin
   readonly sessions: Pick<Sessions, 'current' | 'known' | 'end'>
   readonly sessionCookie: Pick<SessionCookie, 'seal'>
   /** Milliseconds since the epoch. */
@@ -55,14 +46,12 @@ interface CallbackRequest {
   readonly session: CookieSession | undefined
   /** True if the browser opens this URL in a way in which it may also open the login route. */
   readonly isNavigation: boolean
-  /** Returns the path if a login may return to it, and `/` otherwise. */
-  readonly acceptedReturn: (returnTo: string) => string
 }
 
 /**
  * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` contains the cookie values
- * - `restart`: the login cannot be completed, so the browser must be sent to `location` once more. `why` is `pageExpired` if the
- *   login page of the provider expired
+ * - `restart`: the login cannot be completed, so the browser must begin it once more, with the same `prompt`. `why` is `pageExpired`
+ *   if the login page of the provider expired
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `notNeeded`: the login cannot be completed, but the browser is signed in
  * - `foreign`: this deployment did not create the state
@@ -89,7 +78,7 @@ type CallbackResult =
       /** The requested scopes that the provider has not granted. Empty if an earlier request has logged them. */
       readonly scopesMissing: readonly string[]
     }
-  | { readonly kind: 'restart'; readonly location: string; readonly browserId: string; readonly why: RestartReason }
+  | { readonly kind: 'restart'; readonly prompt: string | undefined; readonly why: RestartReason }
   | { readonly kind: 'notNeeded'; readonly why: StrayLogin['kind'] }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' | 'used' | 'signedOut' }
@@ -119,7 +108,7 @@ const MAX_RETRY_SECONDS = 30
 const MAX_STRAY_AGE_MS = 86_400_000
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
-  const { idp, transactions, beginLogin, now } = dependencies
+  const { idp, transactions, now } = dependencies
   const { currentSession, wasCompleted, completeWithCode } = createSessionStart(dependencies)
 
   // RFC 9207 section 2.4: a response from another identity provider must be rejected.
@@ -143,19 +132,6 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 
-  /** Starts the login again with the same path and prompt. The `state` counts it, so this happens only once. */
-  async function restart(
-    { returnTo, prompt }: Pick<LoginTransaction, 'returnTo' | 'prompt'>,
-    browserId: string,
-    why: RestartReason
-  ): Promise<CallbackResult> {
-    const login = { browserId, returnTo, prompt, succeededAt: undefined, hasSessionCookie: true }
-    const begun = await beginLogin({ ...login, isRestart: true })
-    return begun.kind === 'started'
-      ? { kind: 'restart', location: begun.location, browserId, why }
-      : { kind: 'notAuthorized', error: 'temporarily_unavailable' }
-  }
-
   /**
    * Finds the way on for a user whose login cannot be completed, for example because several tabs have begun one at the same time.
    * The code is never sent. Whoever makes another browser open such a URL achieves what a link to the path achieves, or a login of
@@ -163,7 +139,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
    */
   async function findWayOn(login: StrayLogin, request: CallbackRequest): Promise<CallbackResult> {
     const { kind, id, expiresAt, prompt, isRestart } = login
-    const { response, session, browserId = newBrowserId() } = request
+    const { response, session } = request
     const live = await currentSession(session)
     if (response.kind === 'error') return { kind: kind === 'expired' && live ? 'kept' : kind }
     if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' }
@@ -172,33 +148,32 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     if (live && prompt === undefined) return { kind: 'notNeeded', why: kind }
     // After a logout, the same URL must not sign the user in again.
     if (isRestart || (!live && (await wasCompleted(id)))) return { kind }
-    return restart(login, browserId, kind)
+    return { kind: 'restart', prompt, why: kind }
   }
 
-  async function complete(transaction: LoginTransaction, { response, session, browserId }: CallbackRequest) {
-    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
-    if (response.kind === 'error' && response.isExpired && !transaction.isRestart && browserId !== undefined) {
-      return restart(transaction, browserId, 'pageExpired')
+  async function complete(
+    transaction: LoginTransaction,
+    { response, session }: CallbackRequest
+  ): Promise<CallbackResult> {
+    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' }
+    if (response.kind === 'error' && response.isExpired && !transaction.isRestart) {
+      return { kind: 'restart', prompt: transaction.prompt, why: 'pageExpired' }
     }
-    if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
+    if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error }
     return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
       resultOfError(error, transaction)
     )
   }
 
   return async function completeLogin(request) {
-    const { response, browserId, acceptedReturn } = request
+    const { response, browserId } = request
     // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
     const opened = transactions.open(response.state, browserId)
     if (opened.kind === 'foreign') return opened
-    // A stray login may have begun before a change of the settings.
-    const returnTo =
-      opened.kind === 'valid' ? opened.transaction.returnTo : acceptedReturn(safeReturnTo(opened.returnTo))
+    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
     try {
       const result =
-        opened.kind === 'valid'
-          ? await complete(opened.transaction, request)
-          : await findWayOn({ ...opened, returnTo }, request)
+        opened.kind === 'valid' ? await complete(opened.transaction, request) : await findWayOn(opened, request)
       return { ...result, returnTo }
     } catch (error) {
       return { kind: 'failed', error, returnTo }
@@ -250,7 +225,8 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     // current session, unless the current session is older than the returned one. If the current session is not older, it is the
     // same session, perhaps refreshed since, or the session of a later login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
-    return startSession(exchange, session)
+    const began = transaction.expiresAt - LOGIN_MAX_AGE_SECONDS * 1000
+    return startSession(exchange, isSibling(live, exchange.record, began) ? undefined : session)
   }
 
   /**
@@ -264,7 +240,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     // A sign-in that was not strong or recent enough says nothing about the account.
     if (!identity || isWeakness(denial)) return
     const live = await currentSession(session)
-    if (live?.identity?.iss !== identity.iss || live.identity.sub !== identity.sub) return
+    if (!live || !isSameUser(live.identity, identity)) return
     const { record = live } = await sessions.end(live, denial)
     revokeInBackground(idp, record.fields.refresh_token)
   }
@@ -293,6 +269,19 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
 function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRecord }>) {
   if (exchange.kind === 'repeated') return { isRepeated: true, scopesMissing: [] }
   return { isRepeated: false, scopesMissing: exchange.scopesMissing }
+}
+
+/**
+ * True for the session of another tab that has signed in the same user since this login began. It must not end: a restored browser
+ * begins a login in each of its tabs, and the pages that the others are opening would get 401.
+ */
+function isSibling(live: SessionRecord | undefined, { identity }: SessionRecord, began: number): boolean {
+  return live !== undefined && live.loggedInAt > began && isSameUser(live.identity, identity)
+}
+
+/** Without the scope `openid`, no user is known. */
+function isSameUser(one: Identity | undefined, other: Identity | undefined): boolean {
+  return one?.iss === other?.iss && one?.sub === other?.sub
 }
 
 function isOlder(session: SessionRecord, other: SessionRecord): boolean {

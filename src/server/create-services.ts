@@ -212,7 +212,7 @@ function createLogin(config: Config, shared: LoginDependencies) {
   const refreshes = createRefreshes({ ...shared, ...config.refresh })
   const beginLogin = createBeginLogin({ ...shared, pkce: platform.pkce, inactivityTimeoutSeconds })
   const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
-  const completeLogin = createCompleteLogin({ ...shared, codeExchanges, beginLogin })
+  const completeLogin = createCompleteLogin({ ...shared, codeExchanges })
   const profiles = createProfiles({ ...shared, cacheTtlSeconds: profile.cacheTtlSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout, profiles })
   // The module that checks logout tokens is loaded only if `platform.backchannelLogout` is on.

@@ -22,6 +22,8 @@ interface DeploymentOptions {
   readonly basePath?: string
   /** The name of a cookie that the front removes from every response. */
   readonly loses?: string
+  /** The front passes a request for this path on when the promise resolves. */
+  readonly mayPass?: (path: string) => Promise<unknown>
 }
 
 /**
@@ -86,7 +88,7 @@ async function startBehind(
   return { url: front.url, logs }
 }
 
-async function startFront(t: Test, { basePath = '', loses }: DeploymentOptions) {
+async function startFront(t: Test, { basePath = '', loses, mayPass }: DeploymentOptions) {
   let target = 0
   // The limit of the server behind it applies.
   const server = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, answer) => {
@@ -95,7 +97,10 @@ async function startFront(t: Test, { basePath = '', loses }: DeploymentOptions) 
       answer.writeHead(404).end()
       return
     }
-    passOn(incoming, answer, { port: target, path: url.slice(basePath.length), loses })
+    const path = url.slice(basePath.length)
+    const pass = () => passOn(incoming, answer, { port: target, path, loses })
+    if (mayPass) void mayPass(path).then(pass)
+    else pass()
   })
   const port = await listen(t, server)
   const url = `http://localhost:${port}${basePath}/`

@@ -54,12 +54,13 @@ export async function authorize(
   return back
 }
 
-/** Follows the redirect of a callback that has started the login again, and returns the new callback URL. */
+/** Follows the redirects of a callback that has started the login again, and returns the new callback URL. */
 export async function followToCallback(browser: Browser, { statusCode, headers }: BrowserResponse): Promise<string> {
-  if (statusCode !== 302) throw new Error(`The callback responded with ${statusCode}.`)
-  const { location: back = '' } = (await browser.navigate(headers.location ?? '', { from: browser.origin ?? '' }))
-    .headers
-  return back
+  const { location = '' } = headers
+  if (statusCode !== 302 || !location.includes('/api/auth/login?')) {
+    throw new Error(`The callback responded with ${statusCode} and ${location}.`)
+  }
+  return authorize(browser, location, { from: 'http://127.0.0.1' })
 }
 
 /** Lets an hour pass, in which the access tokens expire, and then asks for a route, by default for the profile. */

@@ -113,6 +113,23 @@ export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPr
   return parameters.length === 0 ? signInPath : `${signInPath}?${parameters.join('&')}`
 }
 
+const RESTARTED = 'restarted'
+
+/** Returns the URL of the login route for a login that this server starts again by itself. */
+export function restartUrl(loginPath: string, returnTo: string, prompt: string | undefined): string {
+  const parameters = new URLSearchParams({
+    [RESTARTED]: 'true',
+    ...(prompt !== undefined && { prompt }),
+    return_to: returnTo
+  })
+  return `${loginPath}?${parameters}`
+}
+
+/** True for a URL from `restartUrl`. Anybody can add this parameter, and then only gets an error page earlier. */
+export function isRestarted(parameters: URLSearchParams): boolean {
+  return parameters.has(RESTARTED)
+}
+
 /** Redirects with 302 and without a body. The body of Koa's own redirect would contain the URL with its `state`. */
 export function redirect(ctx: Context, location: string): void {
   ctx.set('Location', location)

@@ -3,12 +3,13 @@ import { failureReasonOf } from '../../base/failure-reasons.js'
 import { sessionHash } from '../../cookie/record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
+import { safeReturnTo } from '../../login/safe-return-to.js'
 import { isExpiredLoginPage } from '../../provider/quirks.js'
 import { rejectionOf } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
-import { createAcceptedReturn, publicPathOf, redirect, rememberReturnTo } from '../request/returning.js'
+import { createAcceptedReturn, publicPathOf, redirect, rememberReturnTo, restartUrl } from '../request/returning.js'
 import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from '../request/session.js'
 import type { Services } from '../services.js'
 
@@ -18,7 +19,7 @@ import type { Services } from '../services.js'
  */
 export function callback(services: Services): Middleware {
   const { completeLogin, site, metrics, log } = services
-  const { cookies, homePath } = site
+  const { cookies, homePath, loginPath } = site
   const acceptedReturn = createAcceptedReturn(services)
 
   return async function callback(ctx) {
@@ -30,7 +31,7 @@ export function callback(services: Services): Middleware {
       const request = { methods: [ctx.method], headers: ctx.req.headers }
       const isNavigation = rejectionOf(request, 'login', { publicOrigin: site.origin }) === undefined
       const session = openSession(ctx, services)
-      completed = await completeLogin({ response, browserId, session, isNavigation, acceptedReturn })
+      completed = await completeLogin({ response, browserId, session, isNavigation })
       if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
       // The browser must not send the code to the page.
@@ -63,12 +64,11 @@ export function callback(services: Services): Middleware {
         return publicPathOf(returnTo, homePath)
       }
       case 'restart': {
-        const { browserId, why, location } = completed
-        writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
+        const { why, prompt, returnTo } = completed
         requestLog(ctx, log).info({ event: 'login_restarted', reason: REASONS[why] }, 'starting the login again')
-        metrics.loginStarted()
         metrics.callbackEnded('restarted')
-        return location
+        // Not to the provider: another tab may have set the login cookie since the browser sent this request.
+        return restartUrl(loginPath, returnTo, prompt)
       }
       case 'notNeeded':
         requestLog(ctx, log).info(
@@ -76,7 +76,8 @@ export function callback(services: Services): Middleware {
           'the login cannot be completed, but the browser is signed in'
         )
         metrics.callbackEnded('repeated')
-        return publicPathOf(completed.returnTo, homePath)
+        // The login may have begun before a change of the settings.
+        return publicPathOf(acceptedReturn(safeReturnTo(completed.returnTo)), homePath)
       case 'kept':
         metrics.callbackEnded('repeated')
         return publicPathOf(completed.returnTo, homePath)

@@ -5,7 +5,13 @@ import { newBrowserId } from '../../login/transaction.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
-import { createAcceptedReturn, readReturningQuery, redirect, rememberReturnTo } from '../request/returning.js'
+import {
+  createAcceptedReturn,
+  isRestarted,
+  readReturningQuery,
+  redirect,
+  rememberReturnTo
+} from '../request/returning.js'
 import { readLoginCookie, writeLoginCookie } from '../request/session.js'
 import type { Services } from '../services.js'
 
@@ -24,7 +30,14 @@ export function login(services: Services): Middleware {
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
-    const begun = await beginLogin({ browserId, returnTo, succeededAt, hasSessionCookie, prompt })
+    const begun = await beginLogin({
+      browserId,
+      returnTo,
+      succeededAt,
+      hasSessionCookie,
+      prompt,
+      isRestart: isRestarted(parameters)
+    })
     if (begun.kind === 'loop') {
       requestLog(ctx, log).warn(
         { event: 'session_cookie_missing' },

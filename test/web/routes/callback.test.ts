@@ -187,6 +187,20 @@ test('a planted callback of another browser leads to a login by the victim or to
   t.is((await openCallback(attacker, planted)).statusCode, 302, 'the attacker can still finish the login')
 })
 
+test('a login ends the session that the browser had before it began, and not the one that another tab has got since', async t => {
+  const { browser, clock } = await startSignedIn(t)
+  const [earlier, tabs] = [browser.clone(), [await startLogin(browser), await startLogin(browser)]]
+  clock.advanceSeconds(1)
+  await openCallback(browser, tabs[0] ?? '')
+  const sibling = browser.clone()
+  await openCallback(browser, tabs[1] ?? '')
+  t.not(sessionHeader(sibling), sessionHeader(browser))
+  t.deepEqual(
+    statusesOf([await earlier.fetch(guarded), await sibling.fetch(guarded), await browser.fetch(guarded)]),
+    [401, 200, 200]
+  )
+})
+
 test('the path of a stray login is checked again', async t => {
   const rules = ['GET /api/delete/** http://127.0.0.1:9/** no-links']
   const { browser, idp } = await startTestServer(t, { settings: { apiProxy: { rules } } })
