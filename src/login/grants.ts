@@ -24,6 +24,8 @@ export interface ModeDependencies {
   readonly keepsSid?: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Gets the reason why the ID token of a refresh proves nothing. It is ignored then. */
+  readonly onIgnoredIdToken?: (error: ProviderError) => void
 }
 
 /** An access token for handlers and pages. */
@@ -144,7 +146,7 @@ async function withNewestHint(
  * the response has no refresh token, revokes the refresh token that was sent.
  */
 function checkRefreshedIdentity(
-  { idp, clientId }: ModeDependencies,
+  { idp, clientId, onIgnoredIdToken = () => {} }: ModeDependencies,
   { idToken, refreshToken }: TokenSet,
   identity: Identity | undefined,
   usedToken: string
@@ -152,10 +154,13 @@ function checkRefreshedIdentity(
   if (!identity || idToken === undefined) return undefined
   const { iss, sub } = identity
   try {
-    return checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+    return checkRefreshedIdToken(idToken, { iss, sub, clientId })
   } catch (error) {
     if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
-    throw error
+    if (error instanceof OtherIdentityError || !(error instanceof ProviderError)) throw error
+    // OpenID Connect Core section 12.2: a refresh needs no ID token, so the user of the login stays signed in.
+    onIgnoredIdToken(error)
+    return undefined
   }
 }
 
@@ -219,8 +224,10 @@ export function firstName(...values: readonly unknown[]): string {
 }
 
 /** Returns values that can replace a missing name, in the order of preference. */
-export function fallbackNames({ preferred_username, userName, email, sub }: UserInfo): readonly unknown[] {
-  return [preferred_username, userName, email, sub]
+export function fallbackNames(userInfo: UserInfo): readonly unknown[] {
+  // Microsoft Graph, Spotify, Discord and GitHub use names of their own.
+  const { displayName, display_name, global_name, preferred_username, userName, login, email, mail, sub } = userInfo
+  return [displayName, display_name, global_name, preferred_username, userName, login, email, mail, sub]
 }
 
 /** Returns the given name and the family name. Some providers call them `firstName` and `lastName`. */

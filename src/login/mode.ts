@@ -92,10 +92,23 @@ export interface Mode {
  * Creates the configured mode.
  * @example const { state } = await createMode(config, idp, Date.now).exchangeCode(grant)
  */
-export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
+export function createMode(
+  config: Config,
+  idp: IdentityProvider,
+  now: () => number,
+  onIgnoredIdToken?: ModeDependencies['onIgnoredIdToken']
+): Mode {
   const { platform, logout } = config
   const { clientId, pkce, backchannelLogout: keepsSid } = platform
-  const dependencies: ModeDependencies = { idp, now, clientId, pkce, keepsIdToken: logout.idp, keepsSid }
+  const dependencies: ModeDependencies = {
+    idp,
+    now,
+    clientId,
+    pkce,
+    keepsIdToken: logout.idp,
+    keepsSid,
+    ...(onIgnoredIdToken && { onIgnoredIdToken })
+  }
   return config.mode === 'dual' ? createDualMode(platform, dependencies) : createSingleMode(platform, dependencies)
 }
 

@@ -174,6 +174,12 @@ export const EXPLANATIONS: readonly Explanation[] = [
   [...code('consent_required'), 'consentMissing', 'signIn'],
   [...code('provider_unreachable'), 'providerUnreachable', 'signIn'],
   [...code('session_too_large'), 'sessionTooLarge', 'home'],
+  [
+    '`provider_refused` (callback)',
+    ({ inLogin, status, error }) => inLogin && status === 400 && error === 'provider_refused',
+    'notSignedInThere',
+    'signIn'
+  ],
   [...inLogin(400), 'loginNotCompleted', 'signIn'],
   [...inLogin(403), 'accessNotGranted', 'signIn'],
   [...onStatus(401), 'notSignedIn', 'signIn'],

@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, parseJson } from '../base/json.js'
-import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './provider-error.js'
+import { OtherIdentityError, ProviderError } from './provider-error.js'
 
 /** The user info or the claims of an ID token. Any member may be missing or have another type. */
 export type UserInfo = Readonly<Record<string, unknown>>
@@ -33,11 +33,11 @@ export const CLOCK_LEEWAY_SECONDS = 300
 
 /** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws ProviderError. */
 export function checkIdToken(idToken: string, expected: ExpectedClaims): IdTokenClaims {
-  const claims = parseClaims(idToken, unusable)
+  const claims = parseClaims(idToken)
   const nowSeconds = expected.now / 1000
   if (claims.nonce !== expected.nonce) throw unusable('its nonce is not that of this login')
   if (expected.issuer !== undefined && claims.iss !== expected.issuer) throw unusable('its iss is another issuer')
-  checkAudience(claims, expected.clientId, unusable)
+  checkAudience(claims, expected.clientId)
   if (typeof claims.exp !== 'number' || claims.exp + CLOCK_LEEWAY_SECONDS < nowSeconds) {
     throw unusable('it has expired')
   }
@@ -49,40 +49,30 @@ export function checkIdToken(idToken: string, expected: ExpectedClaims): IdToken
   return { ...claims, iss, sub, iat }
 }
 
-interface ExpectedRefreshClaims extends Pick<IdTokenClaims, 'iss' | 'sub'>, Pick<ExpectedClaims, 'clientId'> {
-  /**
-   * The refresh token in the response that contained the ID token. UnusableTokenSetError keeps it, because the earlier refresh
-   * token may be invalid.
-   */
-  readonly refreshToken?: string | undefined
-}
+type ExpectedRefreshClaims = Pick<IdTokenClaims, 'iss' | 'sub'> & Pick<ExpectedClaims, 'clientId'>
 
 /**
  * Checks the ID token in the response to a refresh. It must name the same user as the login (OpenID Connect Core
  * section 12.2).
  * @returns the claims of the ID token
  * @throws OtherIdentityError if `iss` or `sub` is missing, or differs from the value at the login
- * @throws UnusableTokenSetError if the ID token cannot be used for another reason
+ * @throws ProviderError if the ID token proves nothing for another reason
  */
 export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims) {
-  const reject: CreateError = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
-  const claims = parseClaims(idToken, reject)
+  const claims = parseClaims(idToken)
   const otherIdentity = (name: string) =>
     new OtherIdentityError(messageOf(`its ${name} differs from that of the login`))
   if (claims.iss !== expected.iss) throw otherIdentity('iss')
   if (claims.sub !== expected.sub) throw otherIdentity('sub')
-  checkAudience(claims, expected.clientId, reject)
+  checkAudience(claims, expected.clientId)
   return { ...claims, sub: expected.sub }
 }
 
-/** Creates the error for a rejected ID token. */
-type CreateError = (detail: string) => ProviderError
-
-function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, reject: CreateError): void {
+function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string): void {
   const audience = Array.isArray(aud) ? aud : [aud]
-  if (!audience.includes(clientId)) throw reject('its aud does not name this client')
-  const needsAzp = audience.length > 1
-  if ((needsAzp || azp !== undefined) && azp !== clientId) throw reject('its azp does not name this client')
+  if (!audience.includes(clientId)) throw unusable('its aud does not name this client')
+  if (azp === undefined && audience.length > 1) throw unusable('its aud is a list, but azp is missing')
+  if (azp !== undefined && azp !== clientId) throw unusable('its azp does not name this client')
 }
 
 // OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit is larger here, because this function
@@ -92,10 +82,12 @@ export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
 }
 
-function parseClaims(idToken: string, reject: CreateError): Readonly<Record<string, unknown>> {
+function parseClaims(idToken: string): Readonly<Record<string, unknown>> {
   const claims = readClaims(idToken)
-  if (!claims) throw reject('it is not a JWT')
-  return claims
+  if (claims) return claims
+  // A JWE has five parts (RFC 7516 section 3.1).
+  const isEncrypted = /^(?:[\w-]*\.){4}[\w-]+$/.test(idToken)
+  throw unusable(isEncrypted ? 'it is encrypted; configure the provider to only sign ID tokens' : 'it is not a JWT')
 }
 
 /** Returns the claims of a JWT, without any check. Returns undefined for any other string, such as an encrypted JWT. */
@@ -112,7 +104,7 @@ export function readClaims(token: string): Readonly<Record<string, unknown>> | u
 export function userInfoOf(
   jwt: string,
   { issuer, clientId }: Pick<ExpectedClaims, 'issuer' | 'clientId'>,
-  reject: CreateError
+  reject: (detail: string) => ProviderError
 ): Readonly<Record<string, unknown>> {
   const claims = readClaims(jwt)
   if (!claims) throw reject('it is not a signed JWT; encrypted user info is not supported')

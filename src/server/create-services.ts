@@ -19,6 +19,7 @@ import { revokeInBackground } from '../login/grants.js'
 import { createLogOuts } from '../login/log-out.js'
 import { createMode, type Mode } from '../login/mode.js'
 import { createProfiles } from '../login/profiles.js'
+import { createLevels } from '../login/refresh-report.js'
 import { createRefreshes, type Refreshes } from '../login/refreshes.js'
 import { createLoginTransactions, type LoginTransactions } from '../login/transaction.js'
 import { createPages } from '../pages/index.js'
@@ -107,7 +108,13 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const stores = options.stores ?? createStores(config, storeOptions)
   const { sessions, hostSlots, userSessions } = stores
   watchStores(metrics, stores)
-  const mode = createMode(config, idp, sessions.now)
+  const levelOf = createLevels()
+  const mode = createMode(config, idp, sessions.now, err =>
+    log[levelOf(err.message)](
+      { event: 'id_token_ignored', err },
+      'the ID token of a refresh cannot be used, so it is ignored'
+    )
+  )
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }

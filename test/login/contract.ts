@@ -53,6 +53,11 @@ type NamedUser = readonly [userInfo: UserInfo, displayName: string]
 
 const commonNames: readonly NamedUser[] = [
   [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
+  [{ name: '', displayName: 'Ada', preferred_username: 'ada' }, 'Ada'],
+  [{ display_name: 'Ada', email: 'ada@example.com' }, 'Ada'],
+  [{ global_name: 'Ada', login: 'ada' }, 'Ada'],
+  [{ name: null, login: 'ada', email: 'ada@example.com' }, 'ada'],
+  [{ name: '', login: '', email: 'ada@example.com' }, 'ada@example.com'],
   [{ userName: 'lovelace', email: 'ada@mail.example' }, 'lovelace'],
   [{ email: 'ada@mail.example', sub: '7' }, 'ada@mail.example'],
   [{ name: '', email: '', sub: '7' }, '7']

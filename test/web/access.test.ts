@@ -427,3 +427,30 @@ for (const mode of modes) {
     await newestRevoked(server)
   })
 }
+
+for (const mode of modes) {
+  test(`${mode}: an ID token at a refresh that proves nothing is ignored with one warning for each cause, and the access list takes it for absent`, async t => {
+    const { browser, idp, logs, account, statusAfterAnHour } = await startWithGroups(t, mode)
+    await signIn(browser)
+    const { idTokenClaims } = idp.settings
+    idp.settings.profile = { ...idp.settings.profile, groups: 'admins' }
+    account.groups = ['staff']
+    idp.settings.idTokenClaims = claims => ({ ...idTokenClaims(claims), aud: ['test-client', 'another-client'] })
+    for (let hours = 0; hours < 2; hours++) t.is(await statusAfterAnHour(), 200)
+    idp.settings.idTokenClaims = claims => ({ ...idTokenClaims(claims), aud: 'another-client' })
+    t.is(await statusAfterAnHour(), 200)
+    const lines = logs.all('id_token_ignored')
+    t.deepEqual([...new Set(lines.map(({ err }) => String((err as Error).message)))].length, 2)
+    t.is(lines.filter(({ level }) => level === 'warn').length, 2)
+    idp.settings.profile = { ...idp.settings.profile, email: 'a@b.example', email_verified: true, groups: 'staff' }
+    t.is(await statusAfterAnHour(), 403)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: an ID token of another user at a refresh ends the session, although it proves nothing else`, async t => {
+    const { browser, idp, account, statusAfterAnHour } = await startWithGroups(t, mode)
+    await signIn(browser)
+    idp.settings.idTokenClaims = claims => ({ ...claims, ...account, sub: 'user-2', aud: 'another-client' })
+    t.is(await statusAfterAnHour(), 401)
+  })
+}

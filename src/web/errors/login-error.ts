@@ -73,7 +73,7 @@ function notAuthorized(error: string): HttpError {
       headers
     })
   }
-  const description = `The identity provider did not accept the login request (${error}).`
+  const description = `The identity provider did not sign you in (${error}).`
   return new HttpError({ status: 400, error: 'provider_refused', description })
 }
 

@@ -17,9 +17,9 @@ export type Refusal =
       readonly why: Problem
     }
 
-// After a logout, the browser may already have the cookie of a newer login. If the store has lost the newest revision, the
+// After a logout or a new login, the browser may already have the cookie of a newer login. If the store has lost the newest revision, the
 // cookie of a later request may still contain it.
-const KEEPS_COOKIES: readonly string[] = ['logged_out', 'lost']
+const KEEPS_COOKIES: readonly string[] = ['logged_out', 'replaced', 'lost']
 
 // A login needs the store, too.
 const PROBLEMS_OF_STORE: readonly Problem[] = ['store', 'unreadable']

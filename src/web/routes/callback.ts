@@ -4,6 +4,7 @@ import { sessionHash } from '../../cookie/record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
+import { isErrorCode } from '../../provider/meaning.js'
 import { isExpiredLoginPage } from '../../provider/quirks.js'
 import { rejectionOf } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
@@ -98,25 +99,9 @@ const REASONS = {
 } as const
 
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
-// The longest `state` of this server has about 3,000 characters, and the codes of providers are shorter than that.
+// The longest `state` of this server has about 3,000 characters. Codes may be longer (Azure AD B2C), up to the limit of the headers.
 const MAX_LENGTH = 4096
 const PRINTABLE = /^[ -~]+$/
-
-// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other error code is replaced by
-// `unregistered_error`.
-const REGISTERED_ERRORS = new Set([
-  'invalid_request',
-  'unauthorized_client',
-  'access_denied',
-  'unsupported_response_type',
-  'invalid_scope',
-  'server_error',
-  'temporarily_unavailable',
-  'interaction_required',
-  'login_required',
-  'account_selection_required',
-  'consent_required'
-])
 
 /**
  * Parses the parameters of the callback. Ignores parameters that the protocol does not define. Throws HttpError 400 if
@@ -131,7 +116,7 @@ function parseAuthorizationResponse(query: URLSearchParams): AuthorizationRespon
   if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
   if (error !== undefined && code === undefined) {
     const isExpired = isExpiredLoginPage(error, query.get('error_description'))
-    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'unregistered_error', isExpired }
+    return { kind: 'error', state, iss, error: isErrorCode(error) ? error : 'unregistered_error', isExpired }
   }
   throw invalidRequest('Exactly one of the parameters code and error is required.')
 }
@@ -139,6 +124,7 @@ function parseAuthorizationResponse(query: URLSearchParams): AuthorizationRespon
 function parameter(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)
   if (value === null || value === '') return undefined
-  if (value.length > MAX_LENGTH || !PRINTABLE.test(value)) throw invalidRequest(`The parameter ${name} is malformed.`)
+  if ((name !== 'code' && value.length > MAX_LENGTH) || !PRINTABLE.test(value))
+    throw invalidRequest(`The parameter ${name} is malformed.`)
   return value
 }

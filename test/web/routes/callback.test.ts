@@ -227,7 +227,7 @@ test('repeated, overlong, unprintable, contradictory and missing parameters are 
     error=access_denied&error=access_denied&state=STATE error=access_denied&error_uri=a&error_uri=b&state=STATE
     error=access_denied&error_description=a&error_description=b&state=STATE
     code[]=CODE&state=STATE code[a]=CODE&state=STATE code=CODE&state[]=STATE
-    code=${long}&state=STATE code=CODE&state=${long} code=CODE&state=STATE&iss=${long} error=${long}&state=STATE
+    code=CODE&state=${long} code=CODE&state=STATE&iss=${long} error=${long}&state=STATE
     code=CODE&state=STATE&error=access_denied
     state=STATE code=&state=STATE code=&error=&state=STATE error_description=no+error&state=STATE`
   const withBytes = unprintable.flatMap(
@@ -241,6 +241,15 @@ test('repeated, overlong, unprintable, contradictory and missing parameters are 
   }
   const unknown = '&session_state=a&session_state=b&x[]=%ff&utm=1'
   t.is((await openCallback(browser, back + unknown)).headers.location, '/after')
+})
+
+test('a code may be as long as the headers allow', async t => {
+  const { browser, idp, back, calls } = await startReturning(t)
+  const code = 'a'.repeat(12_000)
+  const response = await openCallback(browser, withParameters(back, { code }))
+  t.regex(response.text(), /code_rejected/)
+  t.is(idp.tokenRequests.length, calls + 1)
+  t.is(idp.tokenRequests.at(-1)?.form.code, code)
 })
 
 test('control characters and other invalid bytes in the URL are rejected, and no code is exchanged', async t => {
@@ -293,9 +302,11 @@ const refusals = [
   ['invalid_scope', 400, 'provider_refused'],
   ['unauthorized_client', 400, 'provider_refused'],
   ['login_required', 400, 'provider_refused'],
-  ['something_new', 400, 'provider_refused'],
+  ['user_cancelled_login', 400, 'provider_refused'],
+  ['user_cancelled_authorize', 400, 'provider_refused'],
+  ['consent_required', 400, 'provider_refused'],
   ['<script>alert(1)</script>', 400, 'provider_refused'],
-  ['constructor', 400, 'provider_refused']
+  ['Call_0800_12345', 400, 'provider_refused']
 ] as const
 
 test("if the provider rejected the login, the response has one of the built-in texts and none of the provider's", async t => {
@@ -315,10 +326,14 @@ test("if the provider rejected the login, the response has one of the built-in t
     t.regex(page.headers['content-type'] ?? '', /^text\/html/)
     t.is(refreshOf(page), undefined, 'the same URL would have the same error')
     for (const text of [json.text(), page.text()]) {
-      t.notRegex(text, /<script>|alert|quoted|evil\.example|something_new|constructor/)
+      t.notRegex(text, /<script>|alert|quoted|evil\.example|0800/)
+      if (code === 'provider_refused')
+        t.true(text.includes(/^[a-z_]+$/.test(error) ? error : 'unregistered_error'), error)
     }
+    if (code === 'provider_refused') t.regex(page.text(), /<h1>The sign-in page did not sign you in<\/h1>/)
+    if (status === 400 && /^[a-z_]+$/.test(error)) t.is(server.logs.all('login_failed').at(-1)?.error_code, error)
   }
-  t.is(descriptions.size, 6, 'there are texts for a denied login, a busy provider, and each registered code')
+  t.is(descriptions.size, 9, 'there are texts for a denied login, a busy provider, and each code')
   t.is((await browser.fetch(guarded)).statusCode, 200)
   t.is((await openCallback(browser, back)).statusCode, 302, 'the login can still be finished')
 })
