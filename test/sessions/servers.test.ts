@@ -1,7 +1,7 @@
 // Several servers as replicas of one deployment, with one provider and one Redis. The requests of a browser go to different
 // replicas.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { openRedisClient } from '#src/sessions/redis-client.js'
+import type { openRedisClient } from '#src/sessions/redis/redis-client.js'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { modes } from '../helpers/modes.js'

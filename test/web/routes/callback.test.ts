@@ -24,6 +24,7 @@ import {
   sessionHeader,
   startDiscovered,
   startSignedIn,
+  statusesOf,
   withParameters
 } from '../support.js'
 
