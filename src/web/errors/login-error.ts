@@ -123,34 +123,25 @@ function cookieMissing(
  * @param unreachableStatus the status if the server could not connect to the provider, or lost the connection
  */
 export function providerFailure(error: OAuthError | ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
-  const { reason } = error
-  switch (reason) {
-    case 'consent_required': {
-      const description = 'The identity provider granted none of the permissions that this application needs.'
-      return new HttpError({ status: 403, error: reason, description, cause: error })
-    }
-    case 'client_rejected':
-    case 'provider_refused': {
-      const description = 'The identity provider refused a request of this server.'
-      return new HttpError({ status: 502, error: reason, description, cause: error })
-    }
-    case 'provider_timeout': {
-      const description = 'The identity provider did not respond in time.'
-      return new HttpError({ status: 504, error: reason, description, cause: error })
-    }
-    case 'provider_unreachable': {
-      const description = 'The identity provider could not be reached.'
-      return new HttpError({ status: unreachableStatus, error: reason, description, cause: error })
-    }
-    case 'provider_throttled':
-    case 'queue_full':
-      return providerThrottled(error as ProviderError)
-    default: {
-      const description = 'The identity provider sent a response that could not be used.'
-      return new HttpError({ status: 502, error: 'provider_invalid_response', description, cause: error })
-    }
-  }
+  if (error.reason === 'provider_throttled' || error.reason === 'queue_full')
+    return providerThrottled(error as ProviderError)
+  const [code, status, description] = PROVIDER_FAILURES.find(([reason]) => reason === error.reason) ?? UNUSABLE_RESPONSE
+  return new HttpError({ status: status ?? unreachableStatus, error: code, description, cause: error })
 }
+
+const UNUSABLE_RESPONSE = [
+  'provider_invalid_response',
+  502,
+  'The identity provider sent a response that could not be used.'
+] as const
+
+const PROVIDER_FAILURES = [
+  ['consent_required', 403, 'The identity provider granted none of the permissions that this application needs.'],
+  ['client_rejected', 502, 'The identity provider refused a request of this server.'],
+  ['provider_refused', 502, 'The identity provider refused a request of this server.'],
+  ['provider_timeout', 504, 'The identity provider did not respond in time.'],
+  ['provider_unreachable', undefined, 'The identity provider could not be reached.']
+] as const
 
 /**
  * Returns the error with the status 503 for a provider that asks to send fewer requests, or for a full queue of requests to it.

@@ -1,6 +1,5 @@
 /** Serves the starter page of this package, and a description of this server, which the page shows. */
-import { hash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
@@ -19,7 +18,7 @@ export function starterFiles(): Middleware {
   const files = new Set(readdirSync(STARTER_PAGE))
   const serve = loadedInBackground(loadFiles)
   return (ctx, next) => {
-    if (!files.has(fileOf(ctx.path))) return next()
+    if (!files.has(ctx.path.slice(1) || 'index.html')) return next()
     notesOf(ctx).route = 'static'
     return serve(ctx, next)
   }
@@ -27,28 +26,7 @@ export function starterFiles(): Middleware {
 
 async function loadFiles(): Promise<Middleware> {
   const { default: koaStatic } = await import('koa-static')
-  const etags = new Map(readdirSync(STARTER_PAGE).map(name => [name, etagOf(join(STARTER_PAGE, name))]))
-  const send = koaStatic(STARTER_PAGE, { setHeaders })
-  return (ctx, next) => {
-    const etag = etags.get(fileOf(ctx.path))
-    if (etag === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return send(ctx, next)
-    ctx.etag = etag
-    // `fresh` is true only for a response with a status of 200.
-    ctx.status = 200
-    if (!ctx.fresh) return send(ctx, next)
-    setHeaders(ctx.res)
-    ctx.status = 304
-    return undefined
-  }
-}
-
-function fileOf(path: string): string {
-  return path.slice(1) || 'index.html'
-}
-
-// A hash of the content, because npm packages set the times of all files to a constant.
-function etagOf(path: string): string {
-  return hash('sha256', readFileSync(path), 'base64url').slice(0, 22)
+  return koaStatic(STARTER_PAGE, { setHeaders })
 }
 
 function setHeaders(response: ServerResponse): void {
