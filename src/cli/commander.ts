@@ -67,12 +67,11 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     program.addOption(option)
     if (topic === 'short') option.helpGroup('Most used settings:').hideHelp(!shown.has(option.attributeName()))
   }
-  rejectContradictions(program)
 
   const invoke = (entry: CommandEntry, command: Commander, hasAction: boolean) =>
     run(entry, { terminal, flags: settingsAmong(program.opts()), hasAction, options: command.optsWithGlobals() })
   program.action(async (_options, { args: [word] }: Commander) => {
-    if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownCommand(word)
+    if (word !== undefined) throw unknownCommand(word)
     await invoke(defaultCommand, program, false)
   })
   for (const entry of commands) {
@@ -103,7 +102,6 @@ function addCommand(program: Commander, entry: CommandEntry): Commander {
     .addHelpText('after', () => textAfterCommandHelp(entry, command.createHelp()))
   if (action) command.argument(`[${action.name}]`, action.summary)
   for (const { flags, summary } of options) command.option(flags, summary)
-  rejectContradictions(command)
   return command
 }
 
@@ -131,42 +129,9 @@ function readAction({ name, action }: CommandEntry, args: readonly string[]): bo
   const hasAction = action !== undefined && args[0] === action.name
   const [excess] = hasAction ? args.slice(1) : args
   if (excess === undefined) return hasAction
-  if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
   throw new UsageError(
     `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${withoutValue(excess)}.`
   )
-}
-
-function isPath(word: string): boolean {
-  return /^[\w.~/-]*\/[\w.~/-]*$|^\.{1,2}$/.test(word)
-}
-
-function missingFlag(path: string): UsageError {
-  return new UsageError(`To serve a folder of pages, use the flag --wwwroot: --wwwroot ${path}`)
-}
-
-/**
- * Rejects a flag that is given twice with different values, for example once in a script of package.json and once after
- * `npm start --`. Commander would use the last value and ignore the first.
- */
-function rejectContradictions(command: Commander): void {
-  const given = new Map<string, { readonly flag: string; readonly value: unknown }>()
-  // Only a flag that can be given several times has a parser.
-  for (const option of command.options.filter(({ parseArg }) => !parseArg)) {
-    const { negate, long: flag = '' } = option
-    command.on(`option:${option.name()}`, (text: string | null) => {
-      const value = text ?? !negate
-      const earlier = given.get(option.attributeName())
-      given.set(option.attributeName(), { flag, value })
-      if (!earlier || earlier.value === value) return
-      // The values may be secret, so the message does not contain them.
-      throw new UsageError(
-        earlier.flag === flag
-          ? `${flag} is given twice with different values. Remove one of them.`
-          : `${earlier.flag} and ${flag} contradict each other. Remove one of them.`
-      )
-    })
-  }
 }
 
 function usageErrorOf(error: CommanderError): UsageError {

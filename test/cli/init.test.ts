@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -191,27 +192,31 @@ const repositories: Readonly<
 > = {
   lines: [{ '.gitignore': 'node_modules\n' }, 'node_modules\n.env\n', added],
   'no line break at the end': [{ '.gitignore': 'node_modules' }, 'node_modules\n.env\n', added],
-  'an empty file': [{ '.gitignore': '' }, '.env\n', added],
-  'an entry for this folder': [{ '.gitignore': '/.env\n' }, '/.env\n', ''],
   'an entry with a star': [{ '.gitignore': '.env*\n' }, '.env*\n', ''],
-  'a repository without a .gitignore': [{ '.git/HEAD': '' }, '.env\n', added],
-  'a repository above': [{ '../.git/HEAD': '' }, '.env\n', added],
-  'an entry in the folder above': [{ '../.git/HEAD': '', '../.gitignore': '.env\n' }, undefined, ''],
-  'an entry only for the folder above': [{ '../.git': '', '../.gitignore': '/.env\n' }, '.env\n', added],
-  'a .gitignore above, but no repository': [{ '../.gitignore': '.env\n' }, undefined, notInGit],
-  'a folder with the name .gitignore': [{ '.git/HEAD': '', '.gitignore/keep': '' }, undefined, notInGit],
-  'no repository': [{}, undefined, notInGit]
+  'no .gitignore': [{}, '.env\n', added],
+  'an entry in the folder above': [{ '../.gitignore': '.env\n' }, undefined, ''],
+  'an entry only for the folder above': [{ '../.gitignore': '/.env\n' }, '.env\n', added],
+  'a folder with the name .gitignore': [{ '.gitignore/keep': '' }, undefined, notInGit]
 }
 
 for (const [name, [files, after, says]] of Object.entries(repositories)) {
   test(`without questions, init adds .env to .gitignore in a repository that does not ignore it: ${name}`, async t => {
     const inApp = Object.entries(files).map(([path, text]) => [join('app', path), text])
-    const cwd = join(await tempFolder(t, { 'app/keep': '', ...Object.fromEntries(inApp) }), 'app')
+    const root = await tempFolder(t, { 'app/keep': '', ...Object.fromEntries(inApp) })
+    spawnSync('git', ['init', '--quiet', root])
+    const cwd = join(root, 'app')
     const { output } = await run(t, ['init', '--yes'], { cwd })
     t.is(await contentOf(cwd, '.gitignore'), after)
     for (const text of [added, notInGit]) t.is(output.includes(text), text === says, text)
   })
 }
+
+test('without questions, init creates no .gitignore outside of a repository', async t => {
+  const cwd = await tempFolder(t, { '.gitignore': 'node_modules\n' })
+  const { output } = await run(t, ['init', '--yes'], { cwd })
+  t.is(await contentOf(cwd, '.gitignore'), 'node_modules\n')
+  t.true(output.includes(notInGit))
+})
 
 for (const [answer, after] of [
   ['\n', '.env\n'],

@@ -58,7 +58,6 @@ export function openProvider(config: Config, now: () => number): Provider {
 }
 
 const requiredEndpoints = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
-const allEndpoints = [...requiredEndpoints, 'revocationEndpoint', 'endSessionEndpoint'] as const
 
 /** Azure AD B2C has no discovery document below its issuer. The server then works with the endpoints of the settings. */
 function fromSettings(error: unknown, { platform }: Config, transport: Transport): Promise<ProviderMetadata> {
@@ -70,7 +69,7 @@ function fromSettings(error: unknown, { platform }: Config, transport: Transport
 }
 
 /** Checks that the URLs of the endpoints are known. All other checks of the provider need these URLs. */
-export async function checkEndpoints({ config, metadata, transport }: Provider): Promise<Finding[]> {
+export async function checkEndpoints({ config, metadata }: Provider): Promise<Finding[]> {
   const { issuer, timeoutSeconds } = config.platform
   if (issuer === undefined) return [withoutIssuer(config)]
   const url = discoveryUrl(issuer)
@@ -78,11 +77,7 @@ export async function checkEndpoints({ config, metadata, transport }: Provider):
     const found = await metadata()
     if (found.issuer === undefined)
       return [ok`There is no document at ${url}, so the endpoints come from the settings.`]
-    return [
-      ok`The discovery document of ${issuer} contains the endpoints.`,
-      ...found.unusable.map(unusableEndpoint),
-      ...(await disagreements(config, found, transport))
-    ]
+    return [ok`The discovery document of ${issuer} contains the endpoints.`, ...found.unusable.map(unusableEndpoint)]
   } catch (error) {
     return [findingOfError(error, { name: 'The discovery document', url, setting: 'platform.issuer', timeoutSeconds })]
   }
@@ -109,23 +104,6 @@ function unusableEndpoint(problem: string): Finding {
   const [key] = optionalEndpoints.find(([, name]) => problem.includes(name)) ?? []
   if (key !== undefined) return warning`${text} Set platform.${key} to the right URL, or to none.`
   return warning`${text} Ask the provider to correct it. Back-channel logout does not work without it.`
-}
-
-/** Warns about each endpoint whose URL in the settings differs from its URL in the discovery document. */
-async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
-  const { platform } = config
-  const set = allEndpoints.filter(key => platform[key] !== undefined && platform[key] !== 'none')
-  const findings = set.map(async key => {
-    const getMetadata = createMetadata({ ...platform, [key]: undefined }, transport)
-    // An error means that the document does not contain this endpoint, so there is nothing to compare.
-    const discovered = (await getMetadata().catch(() => undefined))?.[key]
-    if (discovered === undefined || discovered === metadata[key]) return []
-    const url = new URL(discovered).href.slice(0, 200)
-    return [
-      warning`platform.${key} is ${metadata[key]}, but the discovery document has ${url}. Next: Remove platform.${key} from the settings, unless the difference is intended.`
-    ]
-  })
-  return (await Promise.all(findings)).flat()
 }
 
 /** Reports the proxy for calls to each origin of the provider, if the environment configures one. */

@@ -28,7 +28,7 @@ export const init: Command = async function init({ terminal, flags, options }) {
   const { file } = await layerOfFile(cwd, rows)
   const existingSettings = file === undefined ? undefined : relative(cwd, file)
   const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
-  const git = await gitStateOf(cwd)
+  const git = gitStateOf(cwd)
   const needs = {
     settings: existingSettings === undefined,
     secrets: secretsMessage === undefined,

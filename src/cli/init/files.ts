@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { appendFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorCode } from '../../base/error-code.js'
-import { readTextFile, statIfPossible } from '../../base/text-file.js'
+import { readTextFile } from '../../base/text-file.js'
 import { type SettingKey, settingKeys, settingOf, type Values } from '../../config/settings.js'
 import { appName } from '../../config/sources/search-places.js'
 import { newSecret } from '../../config/types/secrets.js'
@@ -78,27 +79,11 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
   }
 }
 
-/**
- * Finds out if git ignores the `.env` of a folder. Reads the `.gitignore` of the folder, and in a git repository also those
- * of the folders above. A folder with a `.gitignore` counts as a repository.
- */
-export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored' | 'no repository'> {
-  const texts: (string | undefined)[] = []
-  let isRepository = false
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    // A .gitignore that cannot be read counts as empty.
-    texts.push(await readIfExists(join(folder, ignoreFile)).catch(() => ''))
-    // In a worktree or submodule, .git is a file.
-    isRepository = (await statIfPossible(join(folder, '.git'))) !== undefined
-    if (isRepository || folder === dirname(folder)) break
-  }
-  const [text, ...textsAbove] = isRepository ? texts : texts.slice(0, 1)
-  // A pattern with a slash at its start applies only to the folder of its .gitignore.
-  const isIgnored =
-    /^\/?(\*\*\/)?\.env\*?\s*$/m.test(text ?? '') ||
-    textsAbove.some(above => /^(\*\*\/)?\.env\*?\s*$/m.test(above ?? ''))
-  if (isIgnored) return 'ignored'
-  return isRepository || text !== undefined ? 'not ignored' : 'no repository'
+/** Asks git if it ignores the `.env` of a folder. If git is not installed, the folder counts as no repository. */
+export function gitStateOf(cwd: string): 'ignored' | 'not ignored' | 'no repository' {
+  const { status } = spawnSync('git', ['check-ignore', '--quiet', secretsFile], { cwd, stdio: 'ignore' })
+  if (status === 0) return 'ignored'
+  return status === 1 ? 'not ignored' : 'no repository'
 }
 
 /**
@@ -108,19 +93,13 @@ export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored'
 export async function ignoreSecrets(cwd: string): Promise<boolean> {
   const path = join(cwd, ignoreFile)
   try {
-    const text = (await readIfExists(path)) ?? ''
+    // A .gitignore that cannot be read cannot be changed either, unless there is none.
+    const text = await readTextFile(path).catch(() => '')
     await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
     return true
   } catch {
     return false
   }
-}
-
-async function readIfExists(path: string): Promise<string | undefined> {
-  return readTextFile(path).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  })
 }
 
 /** Returns a line of a `.env` file. Tries each kind of quotation mark, because the format has no escape character. */

@@ -36,13 +36,6 @@ testFindings('endpoints', {
 })
 
 testFindings('endpoints', {
-  'an endpoint in the settings that differs from the discovered one': {
-    discovery,
-    env: idp => ({
-      PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/token?v=2`,
-      PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint
-    })
-  },
   'endpoints of the discovery document that are off': {
     discovery: () => ({
       userinfo_endpoint: 'http://idp.example/userinfo',
