@@ -40,7 +40,6 @@ import { type Cell, isLogin } from './transitions.js'
 import { createUserSessions, type UserList, type UserSessions } from './users/user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
-export { countProcesses } from './port-socket.js'
 export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis/redis-database.js'
 export type * from './sessions.js'
 export type { Denial, End, RefusalSeries, Suspicion } from './transitions.js'

@@ -1,8 +1,6 @@
 /**
  * The socket that a process has while it uses a port: an abstract Unix socket (Linux, unix(7)). The kernel frees it when the process
  * ends, even after a crash, but not while the process drains or is suspended.
- *
- * A process that has waited too long for the socket stays connected to it, so that the process that has it can count them.
  */
 import cluster from 'node:cluster'
 import net from 'node:net'
@@ -11,9 +9,6 @@ import { type Clock, startStopwatch } from '../base/clock.js'
 
 const RETRY_MS = 1000
 const WARN_AFTER_MS = 60_000
-const COUNT_TIMEOUT_MS = 1000
-// Every process of the network namespace can connect to the socket. Node closes further connections immediately.
-const MAX_CONNECTIONS = 64
 
 export interface PortSocketOptions {
   readonly clock: Clock
@@ -25,26 +20,9 @@ export interface PortSocketOptions {
 }
 
 export function createPortSocket({ clock, log, hasRedis, isWorker = cluster.isWorker }: PortSocketOptions) {
-  // The connection of the newcomer counts too, in place of this process. So the number is that of the other processes.
-  const server = net.createServer(newcomer => {
-    newcomer
-      .unref()
-      .resume()
-      .on('error', () => {})
-    server.getConnections((_error, processes) => newcomer.write(String(processes)))
-  })
-  server.maxConnections = MAX_CONNECTIONS
-  /** The connection to the process that has the socket. */
-  let waiting: net.Socket | undefined
+  // Every process of the network namespace can connect to the socket, and none has a reason to.
+  const server = net.createServer(connection => connection.destroy())
   let stopRetry = () => {}
-
-  function wait(port: number): void {
-    waiting ??= connect(port)
-      .unref()
-      .on('close', () => {
-        waiting = undefined
-      })
-  }
 
   function warn(port: number): void {
     const consequence = hasRedis
@@ -71,41 +49,17 @@ export function createPortSocket({ clock, log, hasRedis, isWorker = cluster.isWo
           hasWarned = true
           warn(port)
         }
-        if (hasWarned) wait(port)
         stopRetry = clock.after(RETRY_MS, listen)
       })
-      server.on('listening', () => {
-        waiting?.destroy()
-        onBound()
-      })
+      server.on('listening', onBound)
       listen()
     },
     close(): void {
       stopRetry()
-      waiting?.destroy()
       server.removeAllListeners('error').on('error', () => {})
       server.close(() => {})
     }
   }
-}
-
-/**
- * Returns the number of processes of this server that share the port in this network namespace, or 0 if there is none. A process
- * counts when it has warned about the others. On a system without abstract sockets, the number is always 0.
- */
-export async function countProcesses(port: number): Promise<number> {
-  if (process.platform !== 'linux') return 0
-  const socket = connect(port).setTimeout(COUNT_TIMEOUT_MS, () => socket.destroy())
-  const answer = await new Promise<unknown>(resolve => socket.once('data', resolve).once('close', () => resolve(0)))
-  socket.destroy()
-  return Number(answer)
-}
-
-function connect(port: number): net.Socket {
-  return net
-    .connect(pathOf(port))
-    .resume()
-    .on('error', () => {})
 }
 
 function pathOf(port: number): string {

@@ -2,7 +2,7 @@ import { createConnection } from 'node:net'
 import { connect } from 'node:tls'
 import type { Config } from '../../config/settings.js'
 import type { RedisUrl } from '../../config/types/redis-url.js'
-import { countProcesses, databaseAdvice } from '../../sessions/index.js'
+import { databaseAdvice } from '../../sessions/index.js'
 import { tlsOptions } from '../../sessions/redis/redis-client.js'
 import { type Finding, failed, ok, type Texts, textFor, warning } from './findings.js'
 import { connectionError, explainConnectionError } from './network-errors.js'
@@ -13,7 +13,7 @@ const REDIS_SECONDS = 2
 /** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
 export async function checkRedis(config: Config): Promise<Finding[]> {
   const redisUrl = config.redis.url
-  if (redisUrl === undefined) return [await withoutRedis(config)]
+  if (redisUrl === undefined) return [withoutRedis(config)]
   const state = await inspectRedis(redisUrl, config, REDIS_SECONDS * 1000)
   if ('reason' in state) {
     const reason = (await reasonOfClosing(state, redisUrl, config)) ?? state.reason
@@ -33,10 +33,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
 
 const openToAll = warning`Redis needs no password, although redis.url has one. Everyone who can connect to Redis can end sessions. Next: Set requirepass, or an ACL, in Redis.`
 
-async function withoutRedis({ port, platform }: Config): Promise<Finding> {
-  const processes = await countProcesses(port)
-  if (processes > 1)
-    return warning`${processes} processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out. Next: Set redis.url, or run one process.`
+function withoutRedis({ platform }: Config): Finding {
   const forgets = platform.backchannelLogout
     ? ' After a restart, the server no longer knows which sessions a user has, so a logout token may end none of them.'
     : ''

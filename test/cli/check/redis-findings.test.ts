@@ -2,18 +2,14 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { systemClock } from '#src/base/clock.js'
 import type { Finding } from '#src/cli/check/findings.js'
 import { checkRedis, redisFindings } from '#src/cli/check/redis-findings.js'
 import { clusterCommands, type RedisCondition, serverCommands } from '#src/cli/check/redis-inspection.js'
-import { createHostSlots } from '#src/sessions/host-slots.js'
 import { prefixOf } from '#src/sessions/index.js'
-import { createMemoryValues } from '#src/sessions/memory-cells.js'
-import { countProcesses } from '#src/sessions/port-socket.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
-import { freePort, listen } from '../../helpers/ports.js'
+import { listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
 import {
   startClusterWithTls,
@@ -57,27 +53,6 @@ test('redis: none', async t => {
     ...(await findingsOf({ redis: { url: undefined } })),
     ...(await findingsOf({ redis: { url: undefined }, platform: { backchannelLogout: true } }))
   ])
-})
-
-const testOnLinux = process.platform === 'linux' ? test : test.skip
-
-testOnLinux('redis: several processes share the port without Redis', async t => {
-  const cells = createMemoryValues<number>(Date.now, 300_000)
-  const port = await freePort()
-  for (const owner of ['one', 'two']) {
-    const hostSlots = createHostSlots({
-      cells,
-      owner,
-      clock: systemClock,
-      log: { warn() {} },
-      hasRedis: false,
-      isWorker: true
-    })
-    t.teardown(() => hostSlots.close())
-    hostSlots.start(port)
-  }
-  await eventually(async () => (await countProcesses(port)) === 2)
-  isGolden(t, await findingsOf({ port, redis: { url: undefined } }))
 })
 
 testWithRedis('check accepts a working Redis, and the keys that it writes expire', async t => {
