@@ -68,7 +68,7 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
   // Parts of the configuration of a reverse proxy. `npm run test:gateways` runs them.
-  if (language === 'apache') return 'gateway'
+  if (['apache', 'haproxy', 'lighttpd'].includes(language)) return 'gateway'
   if (language === 'jsx') return 'component'
   if (language !== 'js') return undefined
   if (text.includes('Autodesk.Viewing')) return 'viewer'

@@ -3,6 +3,7 @@
 import { type Play, type Report, runSuite } from '../suite.js'
 import { attempts, resultOf } from './attempts.js'
 import { caddy, type Gateway, nginx, traefik } from './gateways.js'
+import { missingProxy, proxies, tryProxy } from './proxies.js'
 import { missingWaf, tryWaf } from './waf.js'
 
 const gateways: Readonly<Record<string, Gateway>> = { nginx, caddy, traefik }
@@ -16,14 +17,28 @@ const wafs = [1, 2].map(
     }
 )
 
+const plays: Readonly<Record<string, readonly Play[]>> = {
+  ...Object.fromEntries(Object.entries(gateways).map(([name, gateway]) => [name, [tryGateway(gateway)]])),
+  ...Object.fromEntries(
+    proxies.map(proxy => {
+      const play: Play = async (report, scope) => {
+        const missing = missingProxy(proxy)
+        if (missing === undefined) return tryProxy(proxy, report, scope)
+        report.title(proxy.name)
+        isMissing(report, missing)
+      }
+      return [proxy.name, [play]]
+    })
+  ),
+  waf: wafs
+}
+
 await runSuite({
   script: 'test:gateways',
-  names: [...Object.keys(gateways), 'waf'],
+  names: Object.keys(plays),
   remark: `A gateway that cannot run here is skipped. With CI=true that is an error.
 Caddy and Traefik are built once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).`,
-  plays: only => [
-    { plays: only.flatMap(name => (name === 'waf' ? wafs : [tryGateway(gateways[name] as Gateway)])), inParallel: 1 }
-  ]
+  plays: only => [{ plays: only.flatMap(name => plays[name] ?? []), inParallel: 1 }]
 })
 
 function tryGateway(gateway: Gateway): Play {
