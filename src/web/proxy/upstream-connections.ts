@@ -96,12 +96,12 @@ export function mayBeUnread({ requestCount, held }: Connection): boolean {
   return requestCount > 1 && held === NOTHING
 }
 
-const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/
-const INTERIM_LENGTH = 'HTTP/1.1 100 '.length
-const MAX_HELD_BYTES = 16 * 1024
+const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r\n]/
 // Lines may end without a carriage return (RFC 9112 section 2.2). If such an end were overlooked, the next head would be skipped as a
 // part of this one, and the content after it would become the response.
-const END_OF_HEAD = /\n\r?\n/
+const INTERIM_HEADS = /^(?:HTTP\/1\.[01] 1(?!01)\d\d(?=[ \r\n])[\s\S]*?\n\r?\n)*/
+const INTERIM_LENGTH = 'HTTP/1.1 100 '.length
+const MAX_HELD_BYTES = 16 * 1024
 
 /**
  * Removes interim responses from what undici reads (RFC 9110 section 15.2). undici closes the connection when it reads a `100 Continue`,
@@ -124,13 +124,8 @@ function skipInterimResponses(socket: Socket, connection: Connection): void {
 }
 
 function afterInterimResponses(bytes: Buffer): Buffer {
-  let rest = bytes
-  while (mayBeInterim(rest)) {
-    const end = END_OF_HEAD.exec(rest.toString('latin1'))
-    if (!end) break
-    rest = rest.subarray(end.index + end[0].length)
-  }
-  return rest
+  const heads = mayBeInterim(bytes) ? INTERIM_HEADS.exec(bytes.toString('latin1')) : null
+  return heads ? bytes.subarray(heads[0].length) : bytes
 }
 
 /** False if the bytes are the beginning of something else than an interim response. */
