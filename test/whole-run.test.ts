@@ -2,19 +2,13 @@
 // every byte sent and every log line, at level trace, for all secrets that were issued.
 import { randomBytes } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
-import { startDemo } from '#src/demo/index.js'
-import { paths as demoPaths } from '#src/demo/platform.js'
 import type { Browser, BrowserResponse } from './helpers/browser.js'
-import { recordBytes } from './helpers/byte-recorder.js'
-import { createClock } from './helpers/clock.js'
-import { publicOrigin } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
 import { type Confidential, findLeaks, recordAnswers } from './helpers/ledger.js'
-import { type ModeName, modes } from './helpers/modes.js'
+import type { ModeName } from './helpers/modes.js'
 import { sendRaw } from './helpers/raw.js'
 import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
-import { denyAtDemo, signInAtDemo } from './helpers/sign-in.js'
 
 const email = 'w.quellenbach@people.example'
 const names = { given: 'Wilhelmina', family: 'Quellenbach', email, sub: 'subject-4711-0815' }
@@ -315,81 +309,4 @@ function assertHeaders(t: ExecutionContext, { url, statusCode, headers, setCooki
   if (setCookies.length > 0) t.is(headers['cache-control'], 'no-store', what)
   const unwanted = Object.keys(headers).filter(name => /^(server|x-powered-by|access-control-.*)$/.test(name))
   t.deepEqual(unwanted, [], what)
-}
-
-for (const mode of modes) {
-  test(`${mode} mode at the demo provider with its login form: no response and no log line contains a confidential string`, async t => {
-    const clock = createClock()
-    const demo = await startDemo({ callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
-    t.teardown(() => demo.close())
-    // All confidential strings pass between the server and the provider, so a relay between them records them.
-    const wire = await recordBytes(t, demo.port)
-    const run = await startRun(t, mode, {
-      clock,
-      settings: {
-        platform: {
-          issuer: demo.issuer,
-          clientId: demo.clientId,
-          clientSecret: demo.clientSecret,
-          authorizationEndpoint: undefined,
-          endSessionEndpoint: undefined,
-          tokenEndpoint: wire.url + demoPaths.token,
-          userinfoEndpoint: wire.url + demoPaths.userInfo,
-          revocationEndpoint: wire.url + demoPaths.revocation
-        }
-      }
-    })
-    const { person } = run
-    const signIn = (browser: Browser) => signInAtDemo(browser, '/api/auth/login', `${names.given} ${names.family}`)
-
-    await openCallback(person, await signIn(person))
-    for (const route of run.routes) await person.fetch(route)
-    await openCallback(person, await denyAtDemo(person.clone(), '/api/auth/login'))
-    for (let refresh = 0; refresh < 3; refresh += 1) {
-      clock.advanceSeconds(3600)
-      for (const route of run.routes) t.is((await person.fetch(route)).statusCode, 200)
-    }
-    const other = recordAnswers(run.newBrowser(), run.answers)
-    await openCallback(other, await denyAtDemo(other, '/api/auth/login'))
-    const back = await signIn(other)
-    await openCallback(run.newBrowser(), back)
-    await openCallback(other, back)
-    await openCallback(other, back)
-    for (const browser of [person, other]) await browser.navigate('/api/auth/logout')
-    await eventually(() => demo.calls.revocation === 2)
-
-    const asked = wire.received().map(String).join('\n')
-    const answered = wire.sent().map(String).join('\n')
-    const form = (name: string) =>
-      [...asked.matchAll(new RegExp(`\\b${name}=([^&\\s]+)`, 'g'))].map(match => decodeURIComponent(match[1] ?? ''))
-    const member = (name: string) =>
-      [...answered.matchAll(new RegExp(`"${name}":"([^"]+)"`, 'g'))].map(([, value]) => value ?? '')
-    const isPublic = (token: string) => mode === 'dual' && scopeOf(token) === 'viewables:read'
-    const accessTokens = member('access_token')
-    const secrets: Confidential = {
-      nowhere: [
-        ...form('code'),
-        ...form('code_verifier'),
-        ...form('refresh_token'),
-        ...member('refresh_token'),
-        ...accessTokens.filter(token => !isPublic(token)),
-        ...credentials(demo),
-        ...member('email'),
-        // In dual mode the browser may read the public token, and the platform's tokens contain the subject of the user.
-        ...(mode === 'single' ? member('sub') : []),
-        run.config.session.secret
-      ],
-      publicTokens: accessTokens.filter(isPublic),
-      names: [names.given, names.family]
-    }
-    t.true(form('code_verifier').length >= 2)
-    t.true(secrets.nowhere.length > 20)
-    t.is(secrets.publicTokens.length >= 5, mode === 'dual')
-    t.deepEqual(findLeaks(outputOf(run), secrets), [])
-  })
-}
-
-function scopeOf(jwt: string): string {
-  const { scope } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()) as { scope: string[] }
-  return scope.join(' ')
 }

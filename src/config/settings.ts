@@ -126,10 +126,6 @@ export function settingIn(config: Config, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), config)
 }
 
-export function isSettingKey(key: string): key is SettingKey {
-  return Object.hasOwn(settings, key)
-}
-
 /** The names of the groups, in the order of the table. */
 export const groups = [
   ...new Set(settingKeys.flatMap(key => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
 import { settingOptions } from '#src/cli/options.js'
-import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { flagName, settingKeys, settingOf } from '#src/config/settings.js'
 import { CLIENT_LIMITS } from '#src/web/every-request/connections.js'
 import { QUEUE_LIMITS } from '#src/web/proxy/forward.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
@@ -51,7 +51,7 @@ for (const path of texts) {
         key =>
           key !== 'redis.conf' &&
           groups.has(key.split('.', 1).join('')) &&
-          !isSettingKey(key) &&
+          !settingKeys.some(known => known === key) &&
           !chartValues.includes(key)
       ),
       []

@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { publicOrigin } from '../../helpers/config.js'
-import { modes } from '../../helpers/modes.js'
 import { openCallback, startTestServer, type TestServer, type TestServerOptions } from '../../helpers/server.js'
 import { authorize, guarded, httpsCallbackUrl, sessionCookies } from '../support.js'
 
@@ -77,27 +76,6 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
     visit.clock.advanceSeconds(3600)
     t.is((await visit.open(guarded)).statusCode, 401)
     t.deepEqual(sessionCookies(visit.browser), [], 'the provider has ended the session')
-  })
-}
-
-for (const mode of modes) {
-  test(`in ${mode} mode a session has at most four cookies, and none is larger than browsers accept`, async t => {
-    const visit = await startVisit(t, httpsCallbackUrl, { mode })
-    const counts = new Set<number>()
-    for (const accessTokenLength of [100, 1000, 1700, 2600, 4500, 5600, 7350, 10_900, 14_800]) {
-      visit.idp.settings.accessTokenLength = accessTokenLength
-      const callback = await visit.login()
-      if (callback.statusCode === 500) {
-        t.true(mode === 'dual' && accessTokenLength > 7350, `${accessTokenLength} characters fit into the cookies`)
-        t.deepEqual(callback.setCookies, [])
-        continue
-      }
-      t.is(callback.statusCode, 302)
-      for (const { name, value } of callback.setCookies) t.true(name.length + value.length <= 4096, name)
-      counts.add(sessionCookies(visit.browser).length)
-      t.is((await visit.open(guarded)).statusCode, 200, String(accessTokenLength))
-    }
-    t.deepEqual([...counts].sort(), [1, 2, 3, 4])
   })
 }
 

@@ -224,22 +224,6 @@ for (const [trustForwardedFor, callbackUrl] of [
   })
 }
 
-test('a login request that is not a navigation gets 403 as JSON and starts no login', async t => {
-  const { browser } = await startTestServer(t)
-  const refused = [
-    await browser.fetch('/api/auth/login'),
-    await browser.fetch('/api/auth/login', { dest: 'image' }),
-    await browser.fetch('/api/auth/login', { from: 'https://evil.example', dest: 'script' }),
-    await browser.get('/api/auth/login', { headers: { 'sec-fetch-mode': 'same-origin' } }),
-    await browser.get('/api/auth/login', { headers: { 'sec-fetch-mode': 'websocket' } })
-  ]
-  for (const { statusCode, headers, json, setCookies } of refused) {
-    t.deepEqual([statusCode, json().error, setCookies, headers.location], [403, 'cross_site_request', [], undefined])
-    t.is(headers['content-type'], 'application/json; charset=utf-8')
-  }
-  t.is((await browser.navigate('/api/auth/login', { from: 'https://portal.example' })).statusCode, 302)
-})
-
 test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {
   const { browser } = await startTestServer(t, { settings: { platform: { scopes: ['openid', 'data:read'] } } })
   const nonces = [parameter(await locationOf(browser), 'nonce'), parameter(await locationOf(browser), 'nonce')]

@@ -1,7 +1,7 @@
 // The settings `fallback` and `hashedAssets`, which are meant for single-page applications.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
@@ -47,17 +47,6 @@ test('a path without a file gets the fallback page, by GET and HEAD, and the req
   t.false(logs.entries.some(({ path }) => String(path).includes('index.html')))
   t.is((await browser.get('/about.html', { headers: page })).text(), 'about')
   t.is((await browser.get('/own', { headers: page })).text(), 'custom route')
-})
-
-test('the fallback page can be revalidated with its ETag and is sent compressed if the client accepts that', async t => {
-  const { browser } = await startApplication(t)
-  const { headers } = await browser.get('/models', { headers: page })
-  const again = await browser.get('/models', { headers: { ...page, 'if-none-match': String(headers.etag) } })
-  t.is(again.statusCode, 304)
-  t.is(again.headers['cache-control'], 'no-cache')
-  const compressed = await browser.get('/models', { headers: { ...page, 'accept-encoding': 'gzip' } })
-  t.is(compressed.headers['content-encoding'], 'gzip')
-  t.is(gunzipSync(compressed.body).toString(), shell)
 })
 
 test('a request that does not prefer HTML gets 404 and not the fallback page, and so does every request if its file was deleted', async t => {
