@@ -49,6 +49,18 @@ for (const [name, end] of Object.entries(ENDS)) {
   })
 }
 
+test('what has run for longer than a minute is told, after a new connection, of an end that this process has missed', async t => {
+  for (const end of [ENDS['a logout'], ENDS['an end by the access list']]) {
+    const watched = await watchedByTwo()
+    watched.clock.advance(61_000)
+    watched.processes[1].disconnect()
+    await end?.(watched)
+    t.deepEqual(watched.heard, [1])
+    await watched.processes[1].reconnect()
+    t.deepEqual(watched.heard, [1, 2])
+  }
+})
+
 const NO_ENDS: Readonly<Record<string, (watched: Watched) => unknown>> = {
   'a new revision': ({ one, record }) =>
     underLease({ sessions: one }, record, async () => ({
