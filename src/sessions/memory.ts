@@ -178,13 +178,20 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number, maxLifetim
     ...uses,
     /**
      * Returns the ids of the sessions that the store may have lost, the most urgent ones first. If Redis loses data, it loses the
-     * latest writes, so the sessions of which this process learned last are the most urgent.
+     * latest writes, so the sessions of which this process learned last are the most urgent. The last ones are those for which
+     * something runs, because this process may have missed the message of their end.
      */
     possiblyLost(): Set<string> {
       const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
       const since = clock.monotonic() - RECENT_MS
       const others = [...newestFirst(logouts.entries(), since), ...newestFirst(revisions.entries(), since)]
-      return new Set([...records.unsaved.keys(), ...uses.inProgress(), ...unsavedLogouts, ...others])
+      return new Set([
+        ...records.unsaved.keys(),
+        ...uses.inProgress(),
+        ...unsavedLogouts,
+        ...others,
+        ...listeners.ids()
+      ])
     },
     /** The number of sessions that this process remembers. */
     size: () => revisions.size

@@ -52,6 +52,8 @@ export function createOverListeners(clock: Clock, maxLifetimeMs: number) {
     },
     /** Calls and removes the listeners of a session. */
     over,
+    /** The ids of the sessions with listeners. */
+    ids: () => watched.keys(),
     /** The number of sessions with listeners. */
     size: () => watched.size,
     close(): void {
