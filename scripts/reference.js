@@ -74,7 +74,9 @@ function referenceTable(keys) {
     const flags = [shortFlag, flag && flagName(flag)].filter(name => name !== undefined)
     const names = [key, env, ...(secret ? [`${env}_FILE`] : []), ...flags]
     const ofDefault = defaultText(key) === 'none' ? [] : [`*Default:* ${defaultText(key)}`]
-    const meaning = [summary, `*Allowed:* ${type.allowed}`, ...ofDefault]
+    // The page explains durations and sizes once.
+    const allowed = type.allowed.replace(/^(a (?:duration|size)) such as .+?, from/, '$1 from')
+    const meaning = [summary, `*Allowed:* ${allowed}`, ...ofDefault]
     const cells = [names.map(name => `\`${name}\``), meaning.map(line => line.replaceAll('|', '\\|'))]
     return cells.map(lines => lines.join('<br>'))
   })

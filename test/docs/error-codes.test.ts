@@ -28,9 +28,10 @@ test('a search of the code finds every error code and every reason, also outside
   for (const word of new Set([...ERROR_CODES, ...FAILURE_REASONS])) t.true(text.includes(`'${word}'`), word)
 })
 
-test('docs/reference/error-codes.md lists exactly the reasons of failures', t => {
+test('docs/reference/error-codes.md lists exactly the reasons of failures that are no error codes', t => {
   const [listed = ''] = reasons.split('The `reason` of `cross_site_request`')
   const other = ['reason', 'login_failed', 'outcome', 'platform_auth_callbacks_total', 'type', 'Retry-After']
   const documented = codeSpans(listed).filter(word => !other.includes(word))
-  t.deepEqual(documented.sort(), [...FAILURE_REASONS].sort())
+  const codes: readonly string[] = ERROR_CODES
+  t.deepEqual(documented.sort(), FAILURE_REASONS.filter(reason => !codes.includes(reason)).sort())
 })
