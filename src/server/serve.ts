@@ -1,5 +1,5 @@
 /**
- * Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. `start` is the way
+ * Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. `start-server` is the way
  * in for applications and for the command line, `create-services` creates what the middleware uses, and `log` the log.
  */
 import http from 'node:http'

@@ -6,7 +6,7 @@ import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.
 import { createProcessMemory, type ProcessMemory } from './memory.js'
 import { createPauses } from './pause.js'
 import { createRestore, createRestores } from './restores.js'
-import type { Current, Result, Revision, Sessions } from './sessions.js'
+import type { Current, Result, Revision, Sessions } from './session-types.js'
 import { createSessionStore, type SessionStore, type StoreDependencies } from './store.js'
 import * as rules from './transitions.js'
 import { createUnderLease, patience, type UnderLeaseDependencies } from './under-lease.js'

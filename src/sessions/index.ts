@@ -1,6 +1,6 @@
 /**
  * Opens the sessions. Other folders import only this file. To understand the store, read these files in this order:
- * - `sessions.ts`: what the rest of the server sees of a session
+ * - `session-types.ts`: what the rest of the server sees of a session
  * - `transitions.ts`: the rules, as pure functions of a cell
  * - `cells.ts`: what a store must offer, and how a rule is applied; `memory-cells.ts` keeps cells in this process
  * - `store.ts`: applies the rules to sessions; `memory.ts` is what this process remembers of them
@@ -41,7 +41,7 @@ import { createUserSessions, type UserList, type UserSessions } from './users/us
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
 export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis/redis-database.js'
-export type * from './sessions.js'
+export type * from './session-types.js'
 export type { Denial, End, RefusalSeries, Suspicion } from './transitions.js'
 export type * from './users/user-sessions.js'
 

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.js'
 import type { SessionRecord } from '../cookie/record.js'
 import { apply, type Cells, type Message, type Rule, StoreUnavailableError } from './cells.js'
 import type { ProcessMemory } from './memory.js'
-import type { Current, SessionKey } from './sessions.js'
+import type { Current, SessionKey } from './session-types.js'
 import type { Cell, End, Found, Owner } from './transitions.js'
 import * as rules from './transitions.js'
 

@@ -4,7 +4,7 @@
  */
 import { loadConfig } from '../config/load.js'
 import type { Settings } from '../config/settings.js'
-import { type RunningServer, type StartOptions, startServer } from '../server/start.js'
+import { type RunningServer, type StartOptions, startServer } from '../server/start-server.js'
 import { createTestBrowser, type TestBrowser } from './browser.js'
 
 export type { TestBrowser } from './browser.js'

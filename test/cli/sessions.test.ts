@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { loadConfig } from '#src/config/load.js'
 import { startDemo } from '#src/demo/index.js'
-import { startServer } from '#src/server/start.js'
+import { startServer } from '#src/server/start-server.js'
 import { enough } from '../config/given.js'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'

@@ -1,7 +1,7 @@
 // The demo is based on oidc-provider, which sends logout tokens when a user signs out there.
 import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
-import { startServer } from '#src/server/start.js'
+import { startServer } from '#src/server/start-server.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'

@@ -3,7 +3,7 @@
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
-import { createApp } from '#src/server/start.js'
+import { createApp } from '#src/server/start-server.js'
 import { collectLogs } from '../helpers/logs.js'
 import { type ModeName, modes } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'

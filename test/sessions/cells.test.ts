@@ -10,7 +10,7 @@ import { apply, type Cells, type Message, StoreUnavailableError } from '#src/ses
 import { createMemoryCells } from '#src/sessions/memory-cells.js'
 import { createRedisCells, createSwapScript, type SendCommand, sessionFormat } from '#src/sessions/redis/redis-cells.js'
 import type { RedisCommands } from '#src/sessions/redis/redis-client.js'
-import type { SessionKey } from '#src/sessions/sessions.js'
+import type { SessionKey } from '#src/sessions/session-types.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'

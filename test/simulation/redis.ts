@@ -4,7 +4,7 @@
 import type { SessionRecord } from '#src/cookie/record.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
 import { createStoreClock } from '#src/sessions/redis/redis-cells.js'
-import type { SessionKey } from '#src/sessions/sessions.js'
+import type { SessionKey } from '#src/sessions/session-types.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'

@@ -2,7 +2,7 @@
 // anything about sessions is the production code.
 
 import type { CookieSession, SessionRecord } from '#src/cookie/record.js'
-import type { Current } from '#src/sessions/sessions.js'
+import type { Current } from '#src/sessions/session-types.js'
 import { type Cell, type End, TIMES } from '#src/sessions/transitions.js'
 import { startFaults } from './faults.js'
 import { createProvider, ISSUER } from './provider.js'

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../../config/load.js'
 import { type Config, type SettingKey, settingIn, settingKeys } from '../../config/settings.js'
-import type { RunningServer } from '../../server/start.js'
+import type { RunningServer } from '../../server/start-server.js'
 import { exitCodes, messageOf } from '../terminal/expected-errors.js'
 import type { Signal, StopSignal, Terminal } from '../terminal/terminal.js'
 

@@ -8,7 +8,7 @@ import type { Tracing } from '../../base/tracing.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
 import type { Environment } from '../../config/sources/dot-env.js'
-import type { RunningServer } from '../../server/start.js'
+import type { RunningServer } from '../../server/start-server.js'
 import { checkCallback } from '../check/callback-and-port.js'
 import { checkTls, checkWwwroot } from '../check/local-settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../terminal/command.js'
@@ -72,7 +72,7 @@ async function runServer(invocation: Invocation): Promise<number> {
   const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../server/log.js'),
-    import('../../server/start.js')
+    import('../../server/start-server.js')
   ])
   const loaded = await loadConfig(sources)
   const { config } = loaded
