@@ -279,9 +279,9 @@ function isSibling(live: SessionRecord | undefined, { identity }: SessionRecord,
   return live !== undefined && live.loggedInAt > began && isSameUser(live.identity, identity)
 }
 
-/** Without the scope `openid`, no user is known. */
+/** Without the scope `openid`, no user is known, so any two sessions may belong to different users. */
 function isSameUser(one: Identity | undefined, other: Identity | undefined): boolean {
-  return one?.iss === other?.iss && one?.sub === other?.sub
+  return one !== undefined && one.iss === other?.iss && one.sub === other.sub
 }
 
 function isOlder(session: SessionRecord, other: SessionRecord): boolean {

@@ -23,7 +23,10 @@ test('five tabs that begin a login at the same time, without a login cookie, all
   })
   let gates: Readonly<Record<string, () => Promise<unknown>>> = {}
   const { url, logs, idp } = await deployWithHostileIdp(t, {
-    settings: { apiProxy: { rules: [`GET /api/pages/** ${upstream.origin}/**`] } },
+    settings: {
+      apiProxy: { rules: [`GET /api/pages/** ${upstream.origin}/**`] },
+      platform: { scopes: ['openid', 'read'] }
+    },
     mayPass: async path => gates[path.split('?', 1)[0] ?? '']?.()
   })
   for (let run = 0; run < RUNS; run++) {

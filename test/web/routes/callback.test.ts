@@ -188,19 +188,31 @@ test('a planted callback of another browser leads to a login by the victim or to
   t.is((await openCallback(attacker, planted)).statusCode, 302, 'the attacker can still finish the login')
 })
 
-test('a login ends the session that the browser had before it began, and not the one that another tab has got since', async t => {
-  const { browser, clock } = await startSignedIn(t)
-  const [earlier, tabs] = [browser.clone(), [await startLogin(browser), await startLogin(browser)]]
-  clock.advanceSeconds(1)
-  await openCallback(browser, tabs[0] ?? '')
-  const sibling = browser.clone()
-  await openCallback(browser, tabs[1] ?? '')
-  t.not(sessionHeader(sibling), sessionHeader(browser))
-  t.deepEqual(
-    statusesOf([await earlier.fetch(guarded), await sibling.fetch(guarded), await browser.fetch(guarded)]),
-    [401, 200, 200]
-  )
-})
+for (const [whose, scopes, subs, sibling] of [
+  ['and not the one of the same user that another tab has got since', ['openid'], ['user-1', 'user-1'], 200],
+  ['and the one of another user', ['openid'], ['user-1', 'user-2'], 401],
+  ['and the one of a user who is not known', ['read'], [], 401]
+] as const) {
+  test(`a login ends the session that the browser had before it began, ${whose}`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { settings: { platform: { scopes: [...scopes] } } })
+    const [earlier, tabs] = [browser.clone(), [await startLogin(browser), await startLogin(browser)]]
+    clock.advanceSeconds(1)
+    const signInAs = (back = '', sub?: string) => {
+      idp.settings.idTokenClaims = claims => ({ ...claims, sub })
+      idp.settings.profile = { ...idp.settings.profile, sub }
+      return openCallback(browser, back)
+    }
+    await signInAs(tabs[0], subs[0])
+    const other = browser.clone()
+    await signInAs(tabs[1], subs[1])
+    t.not(sessionHeader(other), sessionHeader(browser))
+    t.deepEqual(statusesOf([await earlier.fetch(guarded), await other.fetch(guarded), await browser.fetch(guarded)]), [
+      401,
+      sibling,
+      200
+    ])
+  })
+}
 
 test('the path of a stray login is checked again', async t => {
   const rules = ['GET /api/delete/** http://127.0.0.1:9/** no-links']
