@@ -144,20 +144,18 @@ const checks: readonly SettingsCheck[] = [
     const { key: scopesKey, scopes } = loginScopesOf(values)
     const { 'access.acr': acr, 'platform.authorizationParams': params = {} } = values
     if (!scopes) return undefined
-    if (!acr && 'acr_values' in params) {
-      const message =
-        'requests acr_values without access.acr, but a user can remove the parameter, and a provider may ignore it. Set access.acr to the levels that are sufficient.'
-      return { key: 'platform.authorizationParams', isWarning: true, message }
-    }
-    if (scopes.includes('openid')) return undefined
     const wanted: readonly (readonly [key: SettingKey, isChecked: boolean, name: string])[] = [
       ['access.acr', acr !== undefined, 'is set'],
       ['platform.authorizationParams', MAX_AGE in params, `contains ${MAX_AGE}`]
     ]
-    return wanted.flatMap(([key, isChecked, name]) => {
+    const unanswered = wanted.flatMap(([key, isChecked, name]) => {
       const message = `${name}, but ${scopesKey} does not contain openid, so the provider sends no ID token, and no user could sign in. Add openid to ${scopesKey}.`
-      return isChecked ? [{ key, message }] : []
+      return isChecked && !scopes.includes('openid') ? [{ key, message }] : []
     })
+    if (acr || !('acr_values' in params)) return unanswered
+    const message =
+      'requests acr_values without access.acr, but a user can remove the parameter, and a provider may ignore it. Set access.acr to the levels that are sufficient.'
+    return [...unanswered, { key: 'platform.authorizationParams', isWarning: true, message }]
   },
 
   // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only

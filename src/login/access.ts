@@ -156,7 +156,8 @@ export function createAccess(
   return {
     judge,
     async decide({ claims, subject, accessToken, mayRefuse, isLogin = false }) {
-      const weakness = claims && weaknessOf(claims, isLogin)
+      // Without an ID token, a login has not shown how the user has signed in.
+      const weakness = weaknessOf(claims ?? {}, isLogin)
       if (weakness || entries.length === 0) return weakness
       if (claims && judge(claims) !== 'incomplete') return rule(claims)
       const userinfoEndpoint = await idp.endpoint('userinfoEndpoint')

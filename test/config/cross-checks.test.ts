@@ -29,6 +29,7 @@ const combinations: readonly Env[] = [
   { PLATFORM_BACKCHANNEL_LOGOUT: 'true', PLATFORM_SCOPES: 'openid a' },
   { PLATFORM_AUTH_ACCESS_ACR: 'mfa' },
   { ...dual, PLATFORM_AUTHORIZATION_PARAMS: 'max_age=60' },
+  { ...dual, PLATFORM_AUTHORIZATION_PARAMS: 'max_age=60&acr_values=mfa' },
   { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' },
   { ...dual, PLATFORM_SCOPES: 'a' },
   { PLATFORM_REVOCATION_ENDPOINT: 'none', PLATFORM_AUTH_LOGOUT_REVOKE: 'true' },

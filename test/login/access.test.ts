@@ -196,6 +196,18 @@ for (const status of [401, 403]) {
   })
 }
 
+test('a login without an ID token does not show how the user has signed in, and a refresh need not', async t => {
+  for (const [requirements, problem] of [
+    [{ acr: ['mfa'] }, 'acr'],
+    [{ maxAgeSeconds: 60 }, 'auth_time']
+  ] as const) {
+    const access = createAccess(requirements, createFakeIdp())
+    const request = { claims: undefined, accessToken: 'a', mayRefuse: true }
+    t.is((await access.decide({ ...request, isLogin: true }))?.problem, problem)
+    t.is(await access.decide(request), undefined)
+  }
+})
+
 test('the log says why an account is not allowed, and which claims it lacks', t => {
   const missing = ['groups', 'realm_access.roles']
   t.deepEqual(denialFields(denied('no_claim', ...missing)), { access: 'no_claim', missing_claims: missing })
