@@ -238,11 +238,11 @@ for (const mode of modes) {
     contract(`2.1, 3, 5.1, 7: ${path} responds with an empty 401 if the session lacks a token`, async t => {
       const server = await startTestServer(t, { mode })
       const now = server.clock.now()
-      const own = { _id: 'x', _issued: now, _expire: now + dayMs }
+      const own = { kind: 'complete', id: 'x', rev: 1, loggedInAt: now, issuedAt: now }
       const tokens = { token: 'a-token', public_token: 'a-token', internal_token: 'a-token' }
       const active = { ...tokens, expires_at: now + lifetimeMs }
       const useless = [{}, active, { ...active, expires_at: now - 1 }].map(fields => {
-        const cookie = sealedHeader(server, { ...fields, ...own })
+        const cookie = sealedHeader(server, [now + dayMs, now, now, { ...own, fields }])
         return server.browser.get(path, { headers: { cookie } })
       })
       const responses = await Promise.all([server.browser.fetch(path), server.browser.get(path), ...useless])

@@ -1,12 +1,13 @@
 // Functions that the tests in this folder share. They read the session cookies of a browser and decrypt them with the secret
 // of the server.
 import http from 'node:http'
-import { inflateSync } from 'node:zlib'
 import type { ExecutionContext } from 'ava'
 import type { Context, Middleware } from 'koa'
 import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/cookie/keyring.js'
+import { hasTokens } from '#src/cookie/record.js'
 import { joinChunks, splitIntoChunks } from '#src/cookie/request-cookies.js'
+import { decodeSession } from '#src/cookie/session-content.js'
 import { createApp } from '#src/server/start-server.js'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import type { Extension } from '#src/web/routes/extension.js'
@@ -134,8 +135,11 @@ export function openedSession(browser: Browser, { config }: Deployment): SealedS
   )
   const plaintext = sealed && sealerOf(config).open(sealed, cookies[0]?.[0] ?? '')
   if (!plaintext) throw new Error('The browser holds no session that this deployment sealed.')
-  const json = plaintext[0] === '{'.charCodeAt(0) ? plaintext : inflateSync(plaintext)
-  return JSON.parse(json.toString()) as SealedSession
+  const { session, expire } = decodeSession(plaintext) ?? {}
+  if (!session || !hasTokens(session)) throw new Error('The session of the browser is only a reference.')
+  const { id, rev, loggedInAt, issuedAt, changedAt, fields } = session
+  const times = { _login: loggedInAt, _issued: issuedAt, _expire: expire as number }
+  return { ...fields, _id: id, _rev: rev, ...times, ...(changedAt !== undefined && { _changed: changedAt }) }
 }
 
 /** The fields of the session that the service contract defines. */
