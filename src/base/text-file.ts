@@ -20,7 +20,7 @@ export function statIfPossible(path: string): Promise<Stats | undefined> {
   return stat(path).catch(() => undefined)
 }
 
-/** True for a symlink to a file that does not exist. */
+/** True for a symlink to a file or folder that does not exist. */
 export async function isDangling(path: string): Promise<boolean> {
   return (
     (await lstat(path).catch(() => undefined))?.isSymbolicLink() === true && (await statIfPossible(path)) === undefined
@@ -36,6 +36,12 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'its symlinks lead in a circle',
   ENAMETOOLONG: 'the path is too long',
   [notUtf8]: 'it is not encoded in UTF-8'
+}
+
+/** Returns why the file or folder at a path could not be read. */
+export async function whyUnreadableAt(path: string, error: unknown): Promise<string> {
+  const isLink = errorCode(error) === 'ENOENT' && (await isDangling(path))
+  return isLink ? 'it is a symlink to a file that does not exist' : whyUnreadable(error)
 }
 
 export function whyUnreadable(error: unknown): string {

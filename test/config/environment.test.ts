@@ -111,6 +111,7 @@ testMessages('dot-env', {
     ])
   ),
   'UTF-16': inDotEnv('P\0O\0R\0T\0'),
+  'a dangling symlink': { links: { '.env': '/not/there' } },
   'a symlink in a circle': { links: { '.env': '.env' } },
   'lines that are no assignments': inDotEnv(noAssignments.join('\n')),
   'a colon in place of the equals sign': inDotEnv(`PLATFORM_CLIENT_ID: ${clientSecret}=`),

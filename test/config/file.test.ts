@@ -136,7 +136,15 @@ const unusable: readonly (readonly [name: string, text: string])[] = [
   ['reference-error.mjs', '\nexport default { secret: hunter2 }'],
   ['syntax-error.cjs', '\nmodule.exports = { secret: hunter2 hunter2 }'],
   ['syntax-error.mjs', '\nexport default { secret: hunter2 hunter2 }'],
-  ['own-error.mjs', '\nthrow new Error("set TENANT first")'],
+  ['own-error.mjs', '\nthrow new Error("hunter2")'],
+  ['map.mjs', 'export default { access: new Map([["allow", "a@b.example"]]) }'],
+  ['promise.mjs', 'export default { access: Promise.resolve({ allow: "a@b.example" }) }'],
+  ['inherited.mjs', 'export default Object.create({ access: { allow: "a@b.example" } })'],
+  ['ordered.yaml', 'access: !!omap [allow: a@b.example]'],
+  ['set.yaml', 'access: !!set {allow}'],
+  ['key-that-is-a-mapping.yaml', '? { secret: hunter2 }\n: 1'],
+  // Only package.json has settings of other programs, whose mistakes do not matter.
+  ['package.yaml', 'access: { allow: a@b.example }\naccess: {}\n'],
   ['no-error.mjs', 'throw "hunter2"'],
   ['no-package.mjs', 'import "not-there"; export default { secret: "hunter2" }'],
   ['no-module.mjs', 'import "./not-there.js"; export default { secret: "hunter2" }'],
@@ -176,6 +184,14 @@ testMessages('settings-file', {
   'package.json with a duplicate in the settings': {
     files: { 'package.json': '{"platform-auth-server":{"port":1,"port":2}}' }
   },
+  'package.json whose key is null': {
+    files: { 'package.json': '{"platform-auth-server":null}', [yamlFile]: 'port: 2' }
+  },
+  'package.json whose key is misspelt': { files: { 'package.json': '{"platformAuthServer":{"port":1}}' } },
+  'package.json with $import': {
+    files: { 'package.json': '{"platform-auth-server":{"$import":"other.yaml"}}', 'other.yaml': 'port: 1' }
+  },
+  'a folder that is a dangling symlink': { links: { config: '/not/there' } },
   'package.json that is a dangling symlink': { links: { 'package.json': '/not/there' } },
   'names that are almost right': {
     files: Object.fromEntries(
@@ -186,7 +202,12 @@ testMessages('settings-file', {
         `${rcFile}.toml`,
         `${yamlFile}.txt`,
         `${rcFile}.txt`,
-        '.env.txt'
+        '.env.txt',
+        '.Env',
+        'Platform-Auth-Server.config.yaml',
+        'platform-auth-server.config.YML',
+        'platform-auth-serverrc',
+        'platform-auth-server.config'
       ].map(name => [name, 'port: 1005'])
     )
   },
@@ -206,6 +227,8 @@ testMessages('settings-file', {
       'session: { secrt: x }',
       'session: { "secret hunter2" }',
       'session.secret: x',
+      'hunter2.secret: x',
+      'platform: {clientSecret: x, hunter}',
       '{"__proto__": {"port": 1}}',
       'constructor: 1',
       'log: hunter2',

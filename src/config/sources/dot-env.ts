@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorCode } from '../../base/error-code.js'
-import { readTextFile, whyUnreadable } from '../../base/text-file.js'
+import { isDangling, readTextFile, whyUnreadableAt } from '../../base/text-file.js'
 import type { ConfigProblem } from '../types/problem.js'
 import type { PrivateFile } from './layer.js'
 
@@ -44,8 +44,12 @@ export async function readDotEnv(cwd: string): Promise<DotEnv> {
   } catch (error) {
     const nothing = { fromDotEnv: {}, isReadDifferently: () => false, otherLines: [] }
     // A folder with the name `.env` is often a Python environment, so it is ignored.
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { ...nothing, problems: [] }
-    return { ...nothing, problems: [{ ...file, message: `cannot be read, because ${whyUnreadable(error)}.` }] }
+    const isAbsent = ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '') && !(await isDangling(path))
+    if (isAbsent) return { ...nothing, problems: [] }
+    return {
+      ...nothing,
+      problems: [{ ...file, message: `cannot be read, because ${await whyUnreadableAt(path, error)}.` }]
+    }
   }
 }
 

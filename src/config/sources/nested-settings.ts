@@ -17,7 +17,8 @@ export function layerOfObject(
 ): Layer {
   const given = new Map<string, Given>()
   const problems: ConfigProblem[] = []
-  const reject = (key: string, message: string) => void problems.push({ key: shownKey(key), source, message })
+  const reject = (key: string, message: string, value?: unknown) =>
+    void problems.push({ key: shownKey(key, value), source, message })
   const rowOf = new Map(rows.map(row => [row.key, row]))
   const groups = [...new Set(rows.flatMap(({ key }) => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))]
   const membersOf = (group: string) => rows.filter(({ key }) => key.startsWith(`${group}.`))
@@ -28,7 +29,8 @@ export function layerOfObject(
 
   function unknown(key: string): string {
     const [name = '', member] = key.split('.')
-    if (member !== undefined) return `is not a setting. The settings of ${name} are ${namesIn(name)}.`
+    if (member !== undefined && groups.includes(name))
+      return `is not a setting. The settings of ${name} are ${namesIn(name)}.`
     const group = groups.find(group => rowOf.has(`${group}.${name}`))
     if (group !== undefined) return `is not a setting. Write it inside the group ${group}.`
     const names = rows.map(row => row.key).filter(key => !key.includes('.'))
@@ -37,7 +39,7 @@ export function layerOfObject(
 
   function add(key: string, value: unknown) {
     const row = rowOf.get(key)
-    if (!row) reject(key, unknown(key))
+    if (!row) reject(key, unknown(key), value)
     else if (value !== null || (row.rejectsEmpty && !nullIsDefault))
       given.set(key, { source, value: typeof value === 'string' ? readString(row.type, value) : value })
     else if (nullIsDefault) given.set(key, { source, useDefault: true })
@@ -62,7 +64,11 @@ export function layerOfObject(
   return { given, problems, warnings: [] }
 }
 
-/** A secret may have been written in the place of a name, so a name that is not a word is not shown. */
-function shownKey(key: string): string {
-  return key.replace(/[^.]+/g, name => (/^[$_A-Za-z]{1,30}$/.test(name) ? name : '…'))
+/**
+ * A secret may have been written in the place of a name, so a name that is not a word is not shown. A word without a value may be
+ * the end of a secret, as in `{clientSecret: one, two}`.
+ */
+function shownKey(key: string, value: unknown): string {
+  const shown = key.replace(/[^.]+/g, name => (/^[$_A-Za-z]{1,30}$/.test(name) ? name : '…'))
+  return value === null ? shown.replace(/[^.]+$/, '…') : shown
 }

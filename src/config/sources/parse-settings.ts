@@ -13,6 +13,9 @@ import { appName } from './search-places.js'
 /** The message continues the name of the file. */
 export class UnusableSettings extends Error {}
 
+const packageFile = 'package.json'
+const bareName = appName.replaceAll('-', '')
+
 /** The settings in a file that contains only comments. */
 export const emptySettings = {}
 
@@ -23,27 +26,33 @@ export const emptySettings = {}
  * @throws {UnusableSettings}
  */
 export async function parseSettings(path: string, text: string): Promise<unknown> {
-  const { ext } = parse(path)
+  const { base, ext } = parse(path)
   // cosmiconfig would read the files that `$import` names, and nothing would say that they contain settings.
   const content = /^\.[cm]?js$/.test(ext) ? await runScript(path) : await parseText(path, text)
-  if (isJsonObject(content) && Object.hasOwn(content, '$import'))
+  const settings: unknown = base === packageFile ? (content as Record<string, unknown>)[appName] : content
+  if (Object.hasOwn(Object(settings), '$import'))
     throw new UnusableSettings('contains $import, which is not a setting. Write all settings into one file.')
   return content ?? emptySettings
 }
 
 async function parseText(path: string, withMark: string): Promise<unknown> {
-  const { name, ext } = parse(path)
+  const { base, ext } = parse(path)
   if (!/^(\.json|\.ya?ml)?$/.test(ext))
     throw new UnusableSettings('has an unsupported file extension. Use .yaml, .json, .js, .mjs or .cjs.')
   if (withMark.includes('\0')) throw new UnusableSettings('cannot be read, because it is not encoded in UTF-8.')
   const text = withMark.replace(/^\uFEFF/, '')
   const json = ext === '.json' ? parseJson(text) : undefined
-  const isPackage = name === 'package'
-  if (isPackage && json !== undefined && !(isJsonObject(json) && Object.hasOwn(json, appName))) return {}
+  const isPackage = base === packageFile
+  if (isPackage && json !== undefined) {
+    const names = isJsonObject(json) ? Object.keys(json) : []
+    const misspelt = names.find(name => name !== appName && name.toLowerCase().replace(/[^a-z]/g, '') === bareName)
+    if (misspelt) throw new UnusableSettings(`has a key that resembles ${appName}. Rename it to ${appName}.`)
+    if (!names.includes(appName)) return {}
+  }
 
   // Most servers have no such file, and start faster without the parser.
   const { isMap, isScalar, parseDocument } = await import('yaml')
-  const document = parseDocument(text, { merge: true })
+  const document = parseDocument(text, { merge: true, logLevel: 'error' })
   const { contents } = document
   const ours =
     isPackage && isMap(contents)
@@ -55,7 +64,13 @@ async function parseText(path: string, withMark: string): Promise<unknown> {
   const errors = [...document.errors, ...document.warnings]
   const error = errors.find(error => (json === undefined || error.code === 'DUPLICATE_KEY') && isRelevant(error))
   if (error || (ext === '.json' && json === undefined)) throw new UnusableSettings(whyInvalid(ext, isPackage, error))
-  if (json !== undefined) return isPackage ? { [appName]: (json as Record<string, unknown>)[appName] } : json
+  if (isPackage) {
+    const { [appName]: settings } = json as Record<string, unknown>
+    if (settings === null)
+      throw new UnusableSettings(`has an empty key ${appName}. Write settings into it, or remove it.`)
+    return { [appName]: settings }
+  }
+  if (json !== undefined) return json
   try {
     return document.toJS()
   } catch {
@@ -102,16 +117,9 @@ function whyThrown(error: unknown, path: string): string {
   const missing =
     errorCode(error)?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(error.message)?.[1]
   if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
-  // The message of a built-in error may quote the content of the file, so it is left out. All other messages were
-  // written by the author of the file, so they are shown.
-  const message = builtInErrors.has(error.name) || error.message === '' ? '' : ` ${quote(error.message)}`
-  const line = lineThrown(error, path)
-  // For a syntax error in an ES module, Node reports the file and the line only if the error ends the process.
-  const advice = error.name === 'SyntaxError' && line === '' ? ` To see the file and the line, run: node ${path}` : ''
-  return `cannot be run, because it throws ${error.name}${message}${line}.${advice}`
+  // The message may quote the content of the file, or a command with a secret.
+  return `cannot be run, because it throws ${error.name}${lineThrown(error, path)}. To see its message, run: node ${path}`
 }
-
-const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'RangeError', 'URIError', 'EvalError'])
 
 function lineThrown(error: Error, path: string): string {
   const places = (error.stack ?? '').split(path).slice(1)

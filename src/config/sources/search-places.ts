@@ -1,6 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { errorCode } from '../../base/error-code.js'
+import { isDangling } from '../../base/text-file.js'
 import type { ConfigProblem } from '../types/problem.js'
 
 // The places of a settings file, and what cosmiconfig does not tell about them: a place that exists but cannot be read, several
@@ -23,7 +24,7 @@ export const searchPlaces: readonly string[] = [
 /**
  * Returns the search places that exist in a folder, in order of precedence. A folder or a dangling symlink at such a place also
  * counts, because a file with the access list may have been meant to be there.
- * @throws {Error} the error of the system, if this user may not look into `cwd`, `config` or `.config`
+ * @throws {Error} the error of the system, if this user may not look into `cwd`, `config` or `.config`, or if one of them is a dangling symlink
  */
 export async function presentPlaces(cwd: string): Promise<string[]> {
   const isThere = await Promise.all(searchPlaces.map(place => exists(join(cwd, place))))
@@ -35,15 +36,16 @@ async function exists(path: string): Promise<boolean> {
     await lstat(path)
     return true
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return false
-    throw error
+    if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') || (await isDangling(dirname(path)))) throw error
+    return false
   }
 }
 
 const folders = ['', 'config/', '.config/']
-// Editors of Windows add `.txt` to a name.
+// Editors of Windows add `.txt` to a name, and its file systems ignore letter case.
 const similarName = new RegExp(
-  `^(\\.env\\.txt|\\.?${appName}(rc|\\.config)?(\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)(\\.txt)?|(?<=rc)\\.txt))$`
+  `^(\\.env(\\.txt)?|\\.?${appName}(rc|\\.config)?(\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)(\\.txt)?|(?<=rc)\\.txt|(?<=rc|config)))$`,
+  'i'
 )
 
 /** Returns a warning for each file that has a name similar to that of a settings file or `.env`, but is not read. */
@@ -53,13 +55,13 @@ export async function misnamedFiles(cwd: string): Promise<ConfigProblem[]> {
       const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
       // A ConfigMap of Kubernetes consists of symlinks, so an entry that is no file may be one as well.
       return entries
-        .filter(entry => !entry.isDirectory() && similarName.test(entry.name))
+        .filter(entry => !entry.isDirectory() && entry.name !== '.env' && similarName.test(entry.name))
         .map(({ name }) => folder + name)
     })
   )
   const misnamed = places.flat().filter(place => !searchPlaces.includes(place))
   return misnamed.map(place => {
-    const right = place.endsWith('.env.txt') ? '.env' : `${appName}.config with .yaml, .json, .js, .mjs or .cjs`
+    const right = /\.env(\.txt)?$/i.test(place) ? '.env' : `${appName}.config with .yaml, .json, .js, .mjs or .cjs`
     return { key: place, source: 'working directory', message: `is not read. Rename it to ${right}, or remove it.` }
   })
 }

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import os from 'node:os'
-import { basename, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { packageFolder } from '../../base/package.js'
-import { isDangling, readTextFile, whyUnreadable } from '../../base/text-file.js'
+import { readTextFile, whyUnreadableAt } from '../../base/text-file.js'
 import type { ConfigProblem } from '../types/problem.js'
 import type { Row } from '../types/setting.js'
 import { emptyLayer, type Layer } from './layer.js'
@@ -36,9 +36,9 @@ async function searchIn(cwd: string, rows: readonly Row[]): Promise<FileLayer> {
     places = await presentPlaces(cwd)
   } catch (error) {
     // A folder that cannot be searched is a problem, because a file in it may contain the access list.
-    const { path = cwd } = error as NodeJS.ErrnoException
-    const message = `cannot be searched for a settings file, because ${whyUnreadable(error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
-    return unread({ key: join(path, '..'), source: 'folder', message }, undefined)
+    const folder = dirname((error as NodeJS.ErrnoException).path ?? cwd)
+    const message = `cannot be searched for a settings file, because ${await whyUnreadableAt(folder, error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
+    return unread({ key: folder, source: 'folder', message }, undefined)
   }
   const warnings = await misnamedFiles(cwd)
   // Most servers have no settings file, and start faster without cosmiconfig.
@@ -118,6 +118,5 @@ function unread(problem: ConfigProblem, file: string | undefined): FileLayer {
 
 async function whyNotLoaded(error: unknown, path: string): Promise<string> {
   if (error instanceof UnusableSettings) return error.message
-  if (await isDangling(path)) return 'cannot be read, because it is a symlink to a file that does not exist.'
-  return `cannot be read, because ${whyUnreadable(error)}.`
+  return `cannot be read, because ${await whyUnreadableAt(path, error)}.`
 }
