@@ -130,7 +130,7 @@ function readAction({ name, action }: CommandEntry, args: readonly string[]): bo
   const [excess] = hasAction ? args.slice(1) : args
   if (excess === undefined) return hasAction
   throw new UsageError(
-    `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${withoutValue(excess)}.`
+    `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove the other words.`
   )
 }
 

@@ -28,7 +28,9 @@ function leadsToThisMachine(url: string): boolean {
  * @throws an Error with a code, without the URL, which may contain a password, if the server cannot use this proxy
  */
 export function parseProxy(proxy: string) {
-  if (!URL.canParse(proxy)) throw unusableProxy('PROXY_URL_MALFORMED', 'has a malformed URL')
+  // In `http://user:1/2@host`, the name of the host would be `user`.
+  if (!URL.canParse(proxy) || /[/?#\\].*@/s.test(proxy.replace(/^\w+:\/\//, '')))
+    throw unusableProxy('PROXY_URL_MALFORMED', 'has a malformed URL')
   const { protocol, hostname, port, username, password } = new URL(proxy)
   if (protocol !== 'http:' && protocol !== 'https:') {
     throw unusableProxy(

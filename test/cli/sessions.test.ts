@@ -185,10 +185,10 @@ const refusals: Readonly<
   'a misspelt variable': [
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1', PLATFORM_AUTH_BACKCHANNEL_LOGOUT: 'yes' },
-    'PLATFORM_AUTH_BACKCHANNEL_LOGOUT not a setting PLATFORM_BACKCHANNEL_LOGOUT? platform.backchannelLogout'
+    'PLATFORM_AUTH_… not a setting PLATFORM_BACKCHANNEL_LOGOUT? platform.backchannelLogout'
   ],
-  'an unknown action': [['stop', '--user', 'ada'], enough, 'sessions only flags end. Remove stop.'],
-  'two actions': [['end', 'end', '--user', 'ada'], enough, 'sessions only flags end. Remove end.']
+  'an unknown action': [['stop', '--user', 'ada'], enough, 'sessions only flags end. other words'],
+  'two actions': [['end', 'end', '--user', 'ada'], enough, 'sessions only flags end. other words']
 }
 
 for (const [title, [args, env, message]] of Object.entries(refusals)) {

@@ -41,8 +41,8 @@ function params(example: string): ValueType<Params> {
       additionalProperties: { type: 'string' },
       propertyNames: { pattern: NAME.source }
     },
-    // The value of a parameter may be a secret of the provider.
-    mask: Object.keys,
+    // The value of a parameter may be a secret of the provider, and so may a word without a value.
+    mask: params => Object.entries(params).map(([name, value]) => (/^=*$/.test(value) ? '…' : name)),
     parse(written): Parsed<Params> {
       const pairs = pairsOf(written)
       if (!pairs) return {}

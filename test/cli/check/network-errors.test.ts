@@ -70,6 +70,8 @@ const proxied: readonly (readonly [proxy: string, code: string])[] = [
   ['http://proxy.corp:3128', 'PROXY_RESPONDED_403'],
   ['ftp://user:hunter2@proxy.corp', 'PROXY_NOT_HTTP'],
   ['http://user:hunter2@:x', 'PROXY_URL_MALFORMED'],
+  ['http://hunter2/hunter2@proxy.example', 'PROXY_URL_MALFORMED'],
+  ['http://hunter2#hunter2@proxy.example', 'PROXY_URL_MALFORMED'],
   // The host on the other side of the tunnel has this certificate.
   ['http://proxy.corp:3128', 'CERT_HAS_EXPIRED']
 ]
