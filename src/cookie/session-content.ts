@@ -2,9 +2,10 @@
 import { inflateSync } from 'node:zlib'
 import { activeAt, type CookieSession, hasTokens, isKeptInRedis, type SessionRecord } from './record.js'
 
-// The JSON that is encrypted. It is an array, so that the `Cookie` header stays short. A session that is kept in Redis is only a
-// reference.
-type ContentJson = readonly [expire: number, loggedInAt: number, activeAt: number, session: CookieSession]
+// The JSON that is encrypted. The arrays and the two durations in milliseconds keep the `Cookie` header short. A session that is kept in
+// Redis is only a reference.
+type ContentJson = readonly [loggedInAt: number, activeMs: number, remainingMs: number, SessionRecord | ReferenceJson]
+type ReferenceJson = readonly [id: string, rev: number, key: string]
 
 // The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But the limit is
 // so small that decompressing a crafted value cannot exhaust the memory.
@@ -25,16 +26,23 @@ interface Content {
 /** @param expire the time at which the cookie expires, in milliseconds since the epoch */
 export function encodeSession(record: SessionRecord, expire: number): Buffer {
   const { id, rev, loggedInAt } = record
-  const session = isKeptInRedis(record) ? { id, rev, key: record.key } : record
-  return Buffer.from(JSON.stringify([expire, loggedInAt, activeAt(record), session] satisfies ContentJson))
+  const session: ContentJson[3] = isKeptInRedis(record) ? [id, rev, record.key] : record
+  const active = activeAt(record)
+  return Buffer.from(JSON.stringify([loggedInAt, active - loggedInAt, expire - active, session] satisfies ContentJson))
 }
 
 /** Returns undefined if the content cannot be read. */
 export function decodeSession(plaintext: Buffer): Content | undefined {
-  const [expire, loggedInAt, activeAt, session] = parse(plaintext)
+  const [loggedInAt, activeMs, remainingMs, content] = parse(plaintext)
+  const session = isReference(content) ? { id: content[0], rev: content[1], key: content[2] } : content
   // Only another version of this server can have encrypted content in another form.
-  if (typeof expire !== 'number' || loggedInAt === undefined || activeAt === undefined) return undefined
-  return session && isWhole(session) ? { session, loggedInAt, activeAt, expire } : undefined
+  if (![loggedInAt, activeMs, remainingMs].every(Number.isFinite) || !session || !isWhole(session)) return undefined
+  const activeAt = Number(loggedInAt) + Number(activeMs)
+  return { session, loggedInAt: Number(loggedInAt), activeAt, expire: activeAt + Number(remainingMs) }
+}
+
+function isReference(content: Partial<ContentJson>[3]): content is ReferenceJson {
+  return Array.isArray(content)
 }
 
 function isWhole(session: CookieSession): boolean {

@@ -242,7 +242,7 @@ for (const mode of modes) {
       const tokens = { token: 'a-token', public_token: 'a-token', internal_token: 'a-token' }
       const active = { ...tokens, expires_at: now + lifetimeMs }
       const useless = [{}, active, { ...active, expires_at: now - 1 }].map(fields => {
-        const cookie = sealedHeader(server, [now + dayMs, now, now, { ...own, fields }])
+        const cookie = sealedHeader(server, [now, 0, dayMs, { ...own, fields }])
         return server.browser.get(path, { headers: { cookie } })
       })
       const responses = await Promise.all([server.browser.fetch(path), server.browser.get(path), ...useless])
