@@ -33,10 +33,7 @@ export function parseProxy(proxy: string) {
     throw unusableProxy('PROXY_URL_MALFORMED', 'has a malformed URL')
   const { protocol, hostname, port, username, password } = new URL(proxy)
   if (protocol !== 'http:' && protocol !== 'https:') {
-    throw unusableProxy(
-      'PROXY_NOT_HTTP',
-      `uses ${protocol.slice(0, -1)}, but only http and https proxies are supported`
-    )
+    throw unusableProxy('PROXY_NOT_HTTP', 'uses neither http nor https')
   }
   const isTls = protocol === 'https:'
   // In a URL, an IPv6 address has brackets.
