@@ -87,7 +87,12 @@ type CallbackResult =
   | { readonly kind: 'notAuthorized'; readonly error: string }
   | { readonly kind: 'denied'; readonly denial: Denial }
   | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
-  | { readonly kind: 'throttled'; readonly cause: ProviderError; readonly retry: 'callback' | 'login' }
+  | {
+      readonly kind: 'throttled'
+      readonly cause: ProviderError
+      readonly retry: 'callback' | 'login'
+      readonly prompt: string | undefined
+    }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 type RestartReason = StrayLogin['kind'] | 'pageExpired'
@@ -122,14 +127,14 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     )
   }
 
-  function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
+  function resultOfError(error: unknown, { expiresAt, prompt }: LoginTransaction): CallbackResult {
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
     if (!(cause instanceof ProviderError && cause.isThrottled)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
     const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
-    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
+    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback', prompt }
   }
 
   /**

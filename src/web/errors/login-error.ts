@@ -28,8 +28,9 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       return new TemporarilyUnavailableError({ description, retryAfterSeconds, status: 504 })
     }
     case 'throttled': {
-      const newLogin = `${loginPath}?${new URLSearchParams({ return_to: failed.returnTo })}`
-      return providerThrottled(failed.cause, failed.retry === 'login' ? newLogin : undefined)
+      const { cause, retry, prompt, returnTo } = failed
+      const parameters = new URLSearchParams({ ...(prompt !== undefined && { prompt }), return_to: returnTo })
+      return providerThrottled(cause, retry === 'login' ? `${loginPath}?${parameters}` : undefined)
     }
     default: {
       const [error, happened] = LOGIN_FAILURES[failed.kind]

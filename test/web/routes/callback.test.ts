@@ -644,11 +644,14 @@ for (const mode of modes) {
   })
 }
 
-test('if the provider asks for a wait of more than 30 seconds or past the end of the login, the page leads to a new login, below the path prefix of the server', async t => {
+test('if the provider asks for a wait of more than 30 seconds or past the end of the login, the page leads to a new login with the same prompt, below the path prefix of the server', async t => {
   const settings = { platform: { callbackUrl: httpsCallbackUrl } }
   const { browser, clock, idp } = await startTestServer(t, { settings })
-  const back = await authorize(browser, '/tools/viewer/api/auth/login?return_to=/tools/viewer/models?id=1%26x=;')
-  const login = '/tools/viewer/api/auth/login?return_to=%2Ftools%2Fviewer%2Fmodels%3Fid%3D1%26x%3D%3B'
+  const back = await authorize(
+    browser,
+    '/tools/viewer/api/auth/login?prompt=login&return_to=/tools/viewer/models?id=1%26x=;'
+  )
+  const login = '/tools/viewer/api/auth/login?prompt=login&return_to=%2Ftools%2Fviewer%2Fmodels%3Fid%3D1%26x%3D%3B'
   idp.fail('token', faults.tooManyRequests(31))
   t.is(refreshOf(await browser.get(back, html)), `31; url=${login}`)
   clock.advanceSeconds(590)
