@@ -237,7 +237,7 @@ for (const [env, isTTY, isColoured] of [
   })
 }
 
-test('a line is cut at 8 kB, with a mark, and it stays JSON', async t => {
+test('a long field is cut at 2 kB and a line at 8 kB, with a mark, and the line stays JSON', async t => {
   const { log, lines, entries } = await collectLogs()
   log.info({ event: 'request', path: `/${'a'.repeat(30_000)}`, method: 'GET' }, 'served')
   t.is(entries[0]?.path, `/${'a'.repeat(2047)}… (cut, 30001 characters)`)

@@ -1,5 +1,5 @@
 /** Creates the services of the server from the configuration, each one after those that it uses. */
-import type { Logger } from 'pino'
+import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import { type Background, createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
@@ -27,7 +27,7 @@ import { createIdentityProvider, type IdentityProvider } from '../provider/clien
 import { createTransport, type Transport } from '../provider/transport.js'
 import { createStores, type RedisStatus, type StoreOptions, type Stores } from '../sessions/index.js'
 import type { DemoProvider, Services } from '../web/services.js'
-import { createLog } from './log.js'
+import { logOptions, standardOutput } from './log.js'
 
 /** The dependencies that an application can replace. */
 export interface AppOptions {
@@ -82,7 +82,7 @@ const REDIS_UP: Readonly<Record<RedisStatus, number | undefined>> = { up: 1, dow
 
 export function createServices(config: Config, options: Partial<ServiceOptions> = {}): ServerServices {
   const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now }, demo } = options
-  const { log = createLog({ ...config.log, format: 'json' }) } = options
+  const { log = pino(logOptions(config.log.level), standardOutput()) } = options
   const { session, platform } = config
   const { inactivityTimeoutSeconds, maxLifetimeSeconds } = session
   const site = createSite(config)

@@ -2,6 +2,7 @@
 import { type DestinationStream, type LoggerOptions, pino } from 'pino'
 import { type Colours, coloursFor } from '../base/colours.js'
 import { reasonOf } from '../base/failure-reasons.js'
+import { withSourcePositions } from '../base/source-positions.js'
 import type { Config } from '../config/settings.js'
 import { SessionTooLargeError } from '../cookie/session-cookie.js'
 import { OAuthError, ProviderError } from '../provider/provider-error.js'
@@ -62,17 +63,18 @@ export function standardOutput(fd = 1): DestinationStream {
 }
 
 /** The options of the logger: levels are words, times are in UTC, and errors are reduced to the useful fields. */
-function logOptions(level: Config['log']['level']): LoggerOptions {
+export function logOptions(level: Config['log']['level']): LoggerOptions {
   return {
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
     base: null,
-    formatters: { level: label => ({ level: label }) },
+    formatters: { level: label => ({ level: label }), log: withShortFields },
     serializers: { err: errorFields }
   }
 }
 
 // A request can contain 32 kB of path or header. Docker splits a line above 16 KiB, and its parts are no JSON.
+const MAX_FIELD_CHARACTERS = 2048
 const MAX_LINE_BYTES = 8192
 
 function shortened(value: unknown, max: number): unknown {
@@ -80,11 +82,22 @@ function shortened(value: unknown, max: number): unknown {
   return `${value.slice(0, max)}… (cut, ${value.length} characters)`
 }
 
+function withShortFields(fields: Record<string, unknown>): Record<string, unknown> {
+  for (const name in fields) {
+    const value = fields[name]
+    if (typeof value === 'string' && value.length > MAX_FIELD_CHARACTERS)
+      return Object.fromEntries(
+        Object.entries(fields).map(([name, value]) => [name, shortened(value, MAX_FIELD_CHARACTERS)])
+      )
+  }
+  return fields
+}
+
 /** Shortens the strings of a line that is too long, more and more until it fits. */
 function shortLine(line: string): string {
   if (line.length * 3 <= MAX_LINE_BYTES || Buffer.byteLength(line) <= MAX_LINE_BYTES) return line
   const entry = JSON.parse(line) as LogEntry
-  for (let max = 2048; max >= 8; max /= 2) {
+  for (let max = MAX_FIELD_CHARACTERS / 2; max >= 8; max /= 2) {
     const short = JSON.stringify(entry, (_name, value: unknown) => shortened(value, max))
     if (Buffer.byteLength(short) < MAX_LINE_BYTES) return `${short}\n`
   }
@@ -108,7 +121,13 @@ function errorFields(error: Error): object {
   }
   // The error of an HTTP client has the status of the response that the client got.
   const clientStatus = typeof status === 'number' ? { status } : undefined
-  return { type, message, code, ...clientStatus, stack }
+  return {
+    type,
+    message,
+    code,
+    ...clientStatus,
+    stack: stack && withSourcePositions(stack)
+  }
 }
 
 type LogEntry = Readonly<Record<string, unknown>>
