@@ -3,7 +3,6 @@ import { createHash, hash } from 'node:crypto'
 import fs from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import { LRUCache } from 'lru-cache'
 import { closeFile, type OpenedFile } from './open-inside.js'
 
 // A stream reads this many bytes in one step, so a stream has no advantage for a smaller file.
@@ -33,6 +32,12 @@ export function contentSender() {
       }
       ctx.status = 200
       const range = requestedRange(ctx, size, etag)
+      if (range === 'unsatisfiable') {
+        ctx.set('Content-Range', `bytes */${size}`)
+        ctx.body = null
+        ctx.status = 416
+        return
+      }
       const { start, end } = range ?? { start: 0, end: size - 1 }
       if (range) {
         ctx.set('Content-Range', `bytes ${start}-${end}/${size}`)
@@ -58,7 +63,7 @@ const CHUNK_BYTES = 1024 * 1024
 
 /** Creates a function that returns the ETag of a large file, which it computes once for each version of the file. */
 function largeFileHashes() {
-  const known = new LRUCache<string, Promise<string>>({ max: MAX_HASHES })
+  const known = new Map<string, Promise<string>>()
 
   return function etagOfLargeFile({ fd }: OpenedFile): Promise<string> {
     const { dev, ino, size, mtimeNs, ctimeNs } = fs.fstatSync(fd, { bigint: true })
@@ -66,6 +71,8 @@ function largeFileHashes() {
     const etag = known.get(version) ?? hashOf(fd, Number(size))
     if (!known.has(version)) etag.catch(() => known.delete(version))
     known.set(version, etag)
+    // A map iterates in the order in which its keys were added.
+    if (known.size > MAX_HASHES) known.delete(known.keys().next().value as string)
     return etag
   }
 }
@@ -100,10 +107,10 @@ interface Range {
 
 /**
  * Returns the requested range of a GET request (RFC 9110 section 14.2). Returns undefined if the whole file is to be
- * sent: also for several ranges, for a range that is malformed or begins after the end, and if the client has a part of a
- * different version (`If-Range`, section 13.1.5). A server may ignore every range.
+ * sent: also for several ranges, for a range that is malformed, and if the client has a part of a different version
+ * (`If-Range`, section 13.1.5).
  */
-function requestedRange(ctx: Context, size: number, etag: string): Range | undefined {
+function requestedRange(ctx: Context, size: number, etag: string): Range | 'unsatisfiable' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(ctx.get('Range')) ?? []
   if (ctx.method !== 'GET' || (first === '' && last === '')) return undefined
   const condition = ctx.get('If-Range')
@@ -112,7 +119,7 @@ function requestedRange(ctx: Context, size: number, etag: string): Range | undef
   if (!isSuffix && last !== '' && Number(last) < Number(first)) return undefined
   const start = isSuffix ? Math.max(0, size - Number(last)) : Number(first)
   const end = isSuffix || last === '' ? size - 1 : Math.min(Number(last), size - 1)
-  return start < size ? { start, end } : undefined
+  return start < size ? { start, end } : 'unsatisfiable'
 }
 
 /**

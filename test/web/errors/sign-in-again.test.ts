@@ -15,7 +15,6 @@ function signInAddressOn(page: BrowserResponse): string | undefined {
 
 /** What happens before the callback. */
 const failures: readonly (readonly [what: string, status: number, fail: (server: TestServer) => unknown])[] = [
-  ['that took too long', 400, ({ clock }) => clock.advanceSeconds(601)],
   ['whose code the provider rejected', 400, ({ idp }) => idp.fail('token', faults.error('invalid_grant'))],
   ['that the provider could not finish because it was down', 504, ({ idp }) => idp.offline()]
 ]
@@ -60,15 +59,6 @@ for (const path of ['/api/auth/profile', '/api/auth/token']) {
     t.deepEqual([script.statusCode, script.body.length, script.headers['content-type']], [401, 0, undefined])
   })
 }
-
-test('the error page for a login of another browser does not contain the return path of that login', async t => {
-  const { browser, newBrowser } = await startTestServer(t)
-  const back = await startLogin(browser, returnTo)
-  const other = newBrowser()
-  await other.navigate('/api/auth/login')
-  const page = await openCallback(other, back)
-  t.deepEqual([page.statusCode, signInAddressOn(page)], [400, '/api/auth/login'])
-})
 
 test('if a page of a custom route fails, its button opens the same page again, or a login that returns to it, including the path prefix of the server', async t => {
   const { browser } = await startTestServer(t, {
