@@ -111,17 +111,6 @@ export const safeguards: readonly Safeguard[] = [
     sessions: withRefusals(series => ({ ...series, since: 0, refusals: 5 }))
   },
   {
-    name: 'a record that was stored before the check of the access list says so',
-    faults: ['kill while checking'],
-    schedule: { isGuarded: true },
-    sessions: withWork(send => async grant => {
-      const result = await send(grant)
-      if (result.kind !== 'unfinished' || !result.record) return result
-      const { isUnchecked, ...record } = result.record
-      return { ...result, record }
-    })
-  },
-  {
     name: 'the access tokens of a response are not stored before the check of the access list',
     faults: ['kill while checking'],
     schedule: { isGuarded: true, mode: 'dual' },
