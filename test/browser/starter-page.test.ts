@@ -243,7 +243,7 @@ test('the button of the demo lets a token expire, and fifty requests cause one r
 
   await page.context().clearCookies()
   await page.getByRole('button', { name: 'send 50 requests' }).click()
-  await status(page, 'You are no longer signed in.')
+  await status(page, 'You are no longer signed in. Sign in, and try again.')
 })
 
 const expected: Readonly<Record<'signed out' | 'single' | 'dual', Readonly<Record<string, RegExp>>>> = {
