@@ -133,7 +133,7 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
     const isOutdated = !sealer.isNewest(sealed)
     const content = plaintext && decodeSession(plaintext)
     if (!content) return undefined
-    // The operator may have changed the limits since the cookie was written. A lower one applies at once, and a higher one revives
+    // The operator may have changed the limits since the cookie was written. A lower one applies immediately, and a higher one revives
     // no session.
     const expire = Math.min(content.expire, endOf(content.loggedInAt, content.activeAt))
     return { sealed, session: content.session, isOutdated, expire }

@@ -199,7 +199,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     })
   }
 
-  /** True if this login has created a session, which may be over. Also true if nobody knows now. */
+  /** True if this login has created a session, which may be over. Also true if the store cannot be read now. */
   async function wasCompleted(id: string): Promise<boolean> {
     const login = { id: id.slice(0, ID_LENGTH), rev: 0 }
     return sessions.current(login).then(
@@ -235,7 +235,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
   }
 
   /**
-   * Ends the session of the browser if it belongs to the account that is not allowed any more. Its refreshes may have no ID token, so
+   * Ends the session of the browser if it belongs to the account that is no longer allowed. Its refreshes may have no ID token, so
    * it could otherwise last for long.
    */
   async function endDenied(

@@ -77,7 +77,7 @@ function onlyAssignments(text: string): { readonly text: string; readonly otherL
 
 /**
  * True for a value that ends at a "#" without a space before it, or in white space, for Node only; that contains the name of a
- * variable, which Compose replaces, or an escape sequence; or that is in backticks, or goes on after its quotation mark.
+ * variable, which Compose replaces, or an escape sequence; or that is in backticks, or continues after its quotation mark.
  * @param raw the line after the equals sign
  */
 function isAmbiguous(raw: string): boolean {
