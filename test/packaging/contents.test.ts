@@ -59,8 +59,7 @@ test('the bundle imports or requires every dependency and contains none', t => {
   const missing = Object.keys(packageJson.dependencies).filter(
     name => !imported.some(path => path.startsWith(`${name}/`))
   )
-  const unused = missing.filter(name => !name.startsWith('@types/'))
-  t.deepEqual(unused, [])
+  t.deepEqual(missing, [])
 })
 
 test('the packed types cite no document that is not in the package', t => {
