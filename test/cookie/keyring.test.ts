@@ -63,19 +63,6 @@ test('a sealed value with any flipped bit does not open', t => {
   }
 })
 
-test('a sealed value that is shortened or extended does not open', t => {
-  const { seal, open } = sealer()
-  const sealed = seal(plaintext, 'context')
-  for (let length = 0; length < sealed.length; length++) {
-    t.is(open(sealed.slice(0, length), 'context'), undefined)
-    t.is(open(sealed.slice(length + 1), 'context'), undefined)
-  }
-  for (const more of ['A', 'AAAA', '=', '==', ' ', '\n', '.', '-', ';', sealed]) {
-    t.is(open(sealed + more, 'context'), undefined, JSON.stringify(more))
-    t.is(open(more + sealed, 'context'), undefined, JSON.stringify(more))
-  }
-})
-
 test('a value sealed by an earlier release still opens, and only in its one spelling', t => {
   const { open } = sealer()
   t.is(open(FROM_AN_EARLIER_RELEASE, 'context')?.toString(), 'sealed on the first day')

@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { deflateSync } from 'node:zlib'
 import test from 'ava'
 import fc from 'fast-check'
-import { bytesOf } from '#src/base/dotted-text.js'
 import { createKeyring, type Sealer } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
 import { splitIntoChunks } from '#src/cookie/request-cookies.js'
@@ -285,12 +284,6 @@ for (const [what, key] of [
   })
 }
 
-test('the cookie contains no readable part of the session', t => {
-  const { seal } = setUp()
-  const raw = bytesOf(seal(dual).join('').slice(1)).toString('latin1')
-  for (const value of [...Object.values(dual.fields), dual.id, 'refresh_token']) t.false(raw.includes(String(value)))
-})
-
 test('a cookie with any changed character does not open, even if the original is cached', t => {
   const { seal, open, header, cache } = setUp()
   const chunk = seal(recordOf({ token: 'token', refresh_token: 'refresh' }))[0] as string
@@ -324,18 +317,6 @@ test('a session in several cookies opens only if all cookies are complete and in
   }
 })
 
-test('a mixture of the chunks of two sealed sessions does not open', t => {
-  const { seal, open, header, cache } = setUp()
-  const record = recordOf({ token: tokenOf(9000) })
-  const [one, two] = [seal(record), seal(record)]
-  t.is(one.length, two.length)
-  for (const whole of [one, two]) cache(header(whole))
-  for (let mix = 1; mix < 2 ** one.length - 1; mix++) {
-    const mixed = one.map((chunk, index) => ((mix >> index) & 1 ? two[index] : chunk))
-    t.is(open(header(mixed)), undefined, `mix ${mix.toString(2)}`)
-  }
-})
-
 test('a session that was sealed for another cookie name, purpose or secret does not open', t => {
   const { seal, open, header } = setUp()
   const chunks = seal(dual)
@@ -357,13 +338,6 @@ test('sessions sealed with an old secret open until the secret is removed, and n
   replaceSecrets([OTHER_SECRET])
   t.is(open(old), undefined)
   t.deepEqual(open(fresh), dual)
-})
-
-test('each of 2,100 cookies opens to its own session', t => {
-  const { open, headerFor } = setUp()
-  const records = Array.from({ length: 2100 }, (_, n) => recordOf({ token: `token ${n}`, expires_at: n }))
-  const headers = records.map(headerFor)
-  for (const _round of [1, 2, 3, 4]) t.deepEqual(headers.map(open), records)
 })
 
 test('opening any Cookie header never throws, and only sealed sessions open', t => {

@@ -152,29 +152,3 @@ test('dual: a refresh gets a new internal token first, and then a new public tok
     { type: 'refresh', refreshToken: 'refresh-token-3', scope: 'viewables:read' }
   ])
 })
-
-test('dual: the first request of a refresh changes only the internal token and the refresh token of the session', async t => {
-  const { mode, clock } = setUpMode(dual)
-  const { fields } = await completeLogin(mode)
-  clock.advanceSeconds(4000)
-  t.deepEqual(await mode.nextRequest({ kind: 'complete', fields: Object.freeze(fields) }, timeoutMs), {
-    claims: undefined,
-    state: {
-      kind: 'half-refreshed',
-      fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' },
-      identity: undefined,
-      internalExpiresAt: clock.now() + 3_600_000
-    }
-  })
-})
-
-test('dual: after a partial refresh at a provider without rotation, the session keeps its refresh token and can complete the refresh', async t => {
-  const { mode, idp } = setUpMode(dual, { rotates: false })
-  const login = await completeLogin(mode)
-  const { refresh_token } = login.fields
-  const { state } = await mode.nextRequest(login, timeoutMs)
-  t.is(state.fields.refresh_token, refresh_token)
-  idp.next(upstreamError())
-  await t.throwsAsync(mode.nextRequest(state, timeoutMs))
-  t.like(await mode.nextRequest(state, timeoutMs), { state: { kind: 'complete', fields: { refresh_token } } })
-})

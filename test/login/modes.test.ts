@@ -1,5 +1,5 @@
 import test from 'ava'
-import { firstName, fullName } from '#src/login/grants.js'
+import { firstName } from '#src/login/grants.js'
 import { createMode } from '#src/login/mode.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { modes } from '../helpers/modes.js'
@@ -21,25 +21,7 @@ for (const mode of modes) {
   }
 }
 
-test('firstName() returns the first non-empty string without the spaces around it', t => {
-  t.is(firstName(undefined, null, 5, {}, [], true, '', ' \t\n', ' Ada ', 'Grace'), 'Ada')
-  t.is(firstName(), '')
-  t.is(firstName(undefined), '')
-})
-
 test('firstName() cuts a name after a thousand characters, and changes neither markup nor the writing direction', t => {
   for (const length of [1000, 10_000]) t.is(firstName('x'.repeat(length)).length, 1000)
   for (const name of ['<script>alert(1)</script>', '\u202Eecila', '"};']) t.is(firstName(name), name)
-})
-
-test('fullName() joins the given name and the family name with one space, or returns the one that is present', t => {
-  for (const userInfo of [
-    { firstName: 'Ada', lastName: 'Lovelace' },
-    { given_name: 'Ada', family_name: 'Lovelace' }
-  ]) {
-    t.is(fullName(userInfo), 'Ada Lovelace')
-  }
-  t.is(fullName({ firstName: 'Ada' }), 'Ada')
-  t.is(fullName({ family_name: 'Lovelace' }), 'Lovelace')
-  t.is(fullName({ name: 'Ada' }), '')
 })

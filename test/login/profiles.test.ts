@@ -90,11 +90,3 @@ test('the user info of a session must be about the user who signed in', async t 
   await nameOf('two', 'a')
   t.deepEqual(subjects, ['user-1', undefined])
 })
-
-test('when the cache of names is full, the oldest name is dropped', async t => {
-  const { nameOf, asked } = setUp(3600)
-  await nameOf('first', 'a')
-  for (let index = 0; index < 10_000; index++) await nameOf(`session ${index}`, 'a')
-  await nameOf('first', 'a')
-  t.is(asked.length, 10_002)
-})

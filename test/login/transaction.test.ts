@@ -61,15 +61,6 @@ test('state, code challenge, nonce and id are different for every login, in the 
   t.is(new Set(values).size, values.length)
 })
 
-test('the code verifier, nonce, login cookie and return path cannot be read from the state', t => {
-  const { begin, open } = setUp()
-  const browser = newBrowserId()
-  const { state } = begin(browser, '/a-private-page')
-  const { codeVerifier, nonce } = transactionOf(open(state, browser))
-  const raw = `${state} ${bytesOf(state).toString('latin1')}`
-  for (const secret of [browser, codeVerifier, nonce, 'a-private-page', 'returnTo']) t.false(raw.includes(secret))
-})
-
 test('the code verifier and nonce cannot be derived from the state without the login cookie', t => {
   const clock = createClock()
   const sealer = createKeyring([SECRET]).sealer('login state')
@@ -89,13 +80,6 @@ test('a login cookie has 256 random bits and is different each time', t => {
   const cookies = Array.from({ length: 100 }, newBrowserId)
   for (const cookie of cookies) t.is(bytesOf(cookie).length, 32)
   t.is(new Set(cookies).size, 100)
-})
-
-test('fifty logins that began in one browser can all be finished, in any order', t => {
-  const { begin, open } = setUp()
-  const browser = newBrowserId()
-  const states = Array.from({ length: 50 }, (_, n) => begin(browser, `/${n}`).state)
-  for (const [n, state] of [...states.entries()].reverse()) t.is(transactionOf(open(state, browser)).returnTo, `/${n}`)
 })
 
 test('a state without its login cookie is told apart from one that is not ours, with its id, path and facts, but without its secrets', t => {

@@ -48,19 +48,6 @@ async function startSlowProvider(t: ExecutionContext) {
   }
 }
 
-test('the provider gets at most two calls at a time, and each waiting call is sent when another one has a response or fails', async t => {
-  const { held, call } = await startSlowProvider(t)
-  const calls = Array.from({ length: 5 }, () => call().catch((error: unknown) => error))
-  for (let n = 0; n < 5; n++) {
-    await eventually(() => held.length === Math.min(5, n + limits.inProgress))
-    t.is(held.length, Math.min(5, n + limits.inProgress))
-    const fails = n % 2 === 1
-    if (fails) held[n]?.destroy()
-    else held[n]?.end('{}')
-    t.like(await calls[n], fails ? { problem: 'unreachable' } : { status: 200 })
-  }
-})
-
 test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
   const { held, call, respondTo } = await startSlowProvider(t)
   const calls = [call(), call()]
@@ -88,18 +75,6 @@ test('the time that a call waits in the queue counts toward its time limit', asy
   await Promise.all(calls)
 })
 
-test('slow calls to one endpoint do not delay calls to another endpoint', async t => {
-  const { held, call, respondTo } = await startSlowProvider(t)
-  const profiles = Array.from({ length: 5 }, () => call('userinfo'))
-  await eventually(() => held.length === limits.inProgress)
-  const refresh = call('revocation')
-  await eventually(() => held.length === limits.inProgress + 1)
-  held[limits.inProgress]?.end('{}')
-  t.is((await refresh).status, 200)
-  await respondTo(0, 6)
-  await Promise.all(profiles)
-})
-
 const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 3599 })
 
 test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
@@ -114,18 +89,4 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
   t.deepEqual(grants, ['refresh_token', 'refresh_token'])
   await respondTo(0, 10, tokens)
   for (const { accessToken } of await Promise.all([...codes, ...refreshes])) t.is(accessToken, 'an-access-token')
-})
-
-test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
-  const { held, forms, refresh, respondTo } = await startSlowProvider(t)
-  const begun = [refresh('begun'), refresh('begun')]
-  await eventually(() => held.length === limits.inProgress)
-  const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]
-  const secondStep = refresh('second step', true)
-  await t.throwsAsync(refresh('one too many'), { instanceOf: ProviderError })
-  held[0]?.end(tokens)
-  await eventually(() => held.length === limits.inProgress + 1)
-  t.is(forms.at(-1)?.get('refresh_token'), 'second step')
-  await respondTo(1, 6, tokens)
-  await Promise.all([...begun, ...waiting, secondStep])
 })

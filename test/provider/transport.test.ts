@@ -162,13 +162,6 @@ for (const [method, send, statuses] of [
   })
 }
 
-for (const body of ['', '<html>no</html>', '{"half":', 'undefined']) {
-  test(`the response body ${JSON.stringify(body)} is returned as undefined, because it is not JSON`, async t => {
-    const { url } = await startProvider(t, (_request, response) => response.writeHead(200).end(body))
-    t.like(await setUp(t).call(post(url)), { status: 200, json: undefined })
-  })
-}
-
 const zoe = JSON.stringify({ name: 'Zo\u00eb' })
 const jsonType = 'application/json'
 const bodies: readonly (readonly [what: string, Record<string, string>, body: Buffer])[] = [
@@ -250,11 +243,6 @@ for (const [what, listener] of slow) {
     t.pass()
   })
 }
-
-test('a call may have a shorter time limit than usual', async t => {
-  const { url } = await startProvider(t, hang)
-  await failure(t, setUp(t).call({ ...post(url), timeoutMs: 50 }), 'timeout')
-})
 
 test('the second attempt of a GET has only the time that the first attempt has left', async t => {
   const late: RequestListener = (...exchange) => setTimeout(() => answering(500)(...exchange), 3000)

@@ -20,13 +20,6 @@ for (const mode of modes) {
     t.is(await live(refreshed), refreshed)
   })
 
-  test(`${mode}: if the clock was set back and the provider cannot be reached, the current tokens are served`, async t => {
-    const { record, clock, live, idp } = await setUpRefresh(mode)
-    clock.advanceSeconds(-3600)
-    idp.next(upstreamError())
-    t.is(await live(record), record)
-  })
-
   test(`${mode}: if the clock is set back during a pause, so that the pause would exceed its maximum, the session is refreshed immediately`, async t => {
     const { record, clock, live, unavailable, idp, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(7200)
@@ -37,15 +30,5 @@ for (const mode of modes) {
     clock.advanceSeconds(-6)
     t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
     t.is(refreshes(), 1 + grants)
-  })
-
-  test(`${mode}: if the clock is set back by minutes, a request with an old cookie does not end the session`, async t => {
-    const { record, clock, live, idp } = await setUpRefresh(mode, { lifetimeSeconds: 600 })
-    clock.advanceSeconds(1000)
-    const refreshed = await live(record)
-    clock.advanceSeconds(-300)
-    t.deepEqual(await live(record), refreshed)
-    t.is(await live(refreshed), refreshed)
-    t.deepEqual(idp.reused, [])
   })
 }

@@ -123,6 +123,7 @@ class World {
     const hadLease = this.cell?.entry.lease?.owner === owner
     const kind = isUnchecked ? 'unchecked' : 'tokens'
     const committed = this.commit(process, owner, request.rev, { kind, record, pauseMs: 0 })
+    assert(committed !== 'notOwner', 'tokens are not stored')
     if (isUnchecked && committed === 'stored' && hadLease)
       process.request = { ...request, rev: request.rev + 1, isChecking: true }
   }
@@ -152,12 +153,14 @@ class World {
     if (this.commit(process, owner, rev, { kind: 'change', record }) === 'stored') this.learn(process, rev + 1, record)
   }
 
-  /** A failure that arrives without a lease, as from a process that was stopped for a long time. */
-  failLate(process: Process): void {
+  /** An outcome that arrives without a lease, as from a process that was stopped for a long time. */
+  endLate(process: Process, outcome: Outcome<string>): void {
     if (process.request) return
-    const before = this.cell
-    this.commit(process, process.owner, process.known.rev, { kind: 'over', end: { reason: 'refused' } })
-    assert(this.cell?.entry.over === before?.entry.over, 'an end counts without a lease')
+    const before = this.cell?.entry
+    this.commit(process, process.owner, process.known.rev, outcome)
+    const { over, notBefore, rev } = this.cell?.entry ?? {}
+    const isUnchanged = over === before?.over && notBefore === before?.notBefore && rev === before?.rev
+    assert(isUnchanged, 'an outcome without tokens counts without a lease')
   }
 
   logOut(process: Process): void {
@@ -200,7 +203,8 @@ class World {
       return
     }
     assert(this.cell?.record === `token ${this.issued}`, 'the newest tokens are lost')
-    this.now += TIMES.maxPauseMs
+    // The longest pause of these histories.
+    this.now += TIMES.lostRecordMs
     const [, , last] = this.processes as [Process, Process, Process]
     this.refresh(last)
     this.refresh(last)
@@ -218,13 +222,25 @@ function command(name: string, act: (world: World) => void): fc.Command<Model, W
   return { check: () => true, run: (_, world) => act(world), toString: () => name }
 }
 
-type Acting = 'refresh' | 'change' | 'check' | 'logOut' | 'restore' | 'failLate'
+type Acting = 'refresh' | 'change' | 'check' | 'logOut' | 'restore'
 
+const lateOutcomes: readonly Outcome<string>[] = [
+  { kind: 'over', end: { reason: 'refused' } },
+  { kind: 'failure', pauseMs: 1000 },
+  { kind: 'change', record: 'changed late' }
+]
 const who = fc.nat(2)
 const by = (act: Acting) =>
   who.map(number => command(`${number} ${act}`, world => world[act](world.processes[number] as Process)))
 const commands = [
-  ...(['refresh', 'refresh', 'change', 'check', 'restore', 'failLate'] as const).map(by),
+  ...(['refresh', 'refresh', 'change', 'check', 'restore'] as const).map(by),
+  fc
+    .tuple(who, fc.constantFrom(...lateOutcomes))
+    .map(([number, outcome]) =>
+      command(`${number} ends late: ${outcome.kind}`, world =>
+        world.endLate(world.processes[number] as Process, outcome)
+      )
+    ),
   fc
     .tuple(who, fc.boolean())
     .map(([number, isUnchecked]) =>
@@ -274,6 +290,10 @@ function storing(
   return { [name]: changed as never }
 }
 
+function withLease(cell: Cell<string>, lease: NonNullable<Entry['lease']>): Cell<string> {
+  return { ...cell, entry: { ...cell.entry, lease } }
+}
+
 function withoutPause({ notBefore, ...entry }: Entry): Entry {
   return entry
 }
@@ -310,16 +330,29 @@ const safeguards: Readonly<Record<string, Partial<Rules>>> = {
     ...(before?.lease && { lease: before.lease })
   })),
   'the lease stays during a check': storing('commit', ({ lease, ...entry }) => entry),
-  'an end counts only under the lease': {
-    commit: (cell, now, asked) =>
-      cell && asked.outcome.kind === 'over'
-        ? transitions.commit(
-            { ...cell, entry: { ...cell.entry, lease: { owner: asked.owner, until: now } } },
+  ...Object.fromEntries(
+    lateOutcomes.map(({ kind }) => [
+      `an outcome counts only under the lease: ${kind}`,
+      {
+        commit: (cell, now, asked) =>
+          transitions.commit(
+            cell && asked.outcome.kind === kind ? withLease(cell, { owner: asked.owner, until: now }) : cell,
             now,
             asked
           )
-        : transitions.commit(cell, now, asked)
+      } satisfies Partial<Rules>
+    ])
+  ),
+  'tokens count also without the lease': {
+    commit(cell, now, asked) {
+      const isOwner = cell?.entry.lease?.owner === asked.owner
+      if (asked.outcome.kind === 'tokens' && !isOwner) return { result: { kind: 'notOwner' } }
+      return transitions.commit(cell, now, asked)
+    }
   },
+  'a lease lasts longer than its token request': storing('acquire', entry =>
+    entry.lease ? { ...entry, lease: { ...entry.lease, until: entry.lease.until - 30_000 } } : entry
+  ),
   'a logout is final': {
     logOut: (cell, rev) => {
       const step = transitions.logOut(cell, rev)

@@ -2,7 +2,6 @@
 // continue, and no session is lost.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import { ignoreUnavailable } from '#src/sessions/index.js'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisWithTls } from '../helpers/redis-topologies.js'
@@ -213,25 +212,6 @@ test('sessions and logouts that Redis lost in a restart are stored again', async
   await findsOver(third, 'gone')
 })
 
-test('if Redis restarts empty, a session in a refresh is not refreshed by another replica', async t => {
-  const { redis, one: owner, two: other } = await startPair(t, { recoveryMs: 900 })
-  const session = await logIn(owner, 'id')
-  const work = await openWork(owner, 'id', 1)
-  await connected(other)
-  await redis.restart()
-  const send = async () => {
-    throw new Error('the refresh token was sent twice')
-  }
-  await eventually(async () => {
-    await underLease(other, session, send).catch(ignoreUnavailable)
-    return (await other.sessions.read('id').catch(ignoreUnavailable))?.entry.lease !== undefined
-  })
-  t.like(await underLease(other, session, send), { kind: 'unavailable', why: 'pending' })
-  const record = recordOf('id', 2)
-  t.deepEqual(await work.commit({ kind: 'tokens', record, pauseMs: 0 }), { kind: 'live', record })
-  await eventually(async () => (await underLease(other, session, send)).kind === 'live')
-})
-
 test('after a start, no lease is granted for the recovery time, except for logins', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { recoveryMs: 60_000 })
@@ -256,19 +236,6 @@ test('if the reply to a request for a lease is lost, the lease is released', asy
   await eventually(() => isBack(one) && isBack(two))
   await openWork(two, 'id', 1)
   t.pass()
-})
-
-test('a replica starts while its Redis is down, and uses it when it is up', async t => {
-  const redis = await startRedis(t)
-  await redis.kill()
-  const replica = await startReplica(t, redis.url, impatient)
-  await eventually(() => isUnavailable(replica))
-  t.is(await leaseFor(replica, 'id'), 'redis')
-  t.is(replica.logs.entries[0]?.error_code, 'ECONNREFUSED')
-  await redis.restart()
-  await eventually(() => isBack(replica))
-  await logIn(replica, 'id')
-  t.deepEqual(events(replica), ['redis_unavailable', 'redis_available'])
 })
 
 const refusals: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {

@@ -43,6 +43,11 @@ test('margin and spread together never make a session due before half of its lif
   )
 })
 
-test('without margin and spread a session becomes due only when it has expired', t => {
-  t.true(earlyMs('any session', { beforeExpirySeconds: 0, jitterSeconds: 0 }) === 0)
+test('without a spread, a session becomes due when its tokens expire within the margin, or after half of its lifetime', t => {
+  for (const [beforeExpirySeconds, ms] of [
+    [0, 0] as const,
+    [120, 119_999] as const,
+    [3600, lifetimeMs / 2 - 1] as const
+  ])
+    t.is(earlyMs('any session', { beforeExpirySeconds, jitterSeconds: 0 }), ms)
 })

@@ -11,7 +11,6 @@ import type { Browser } from '../helpers/browser.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
-import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { testWithRedis as test } from '../helpers/redis.js'
 import { IMPATIENT } from '../helpers/redis-clock.js'
@@ -117,37 +116,6 @@ test('while Redis is unavailable, a request with a session gets 503 with Retry-A
   redis.resume()
 })
 
-test('with a read-only Redis, valid tokens work, logouts are seen, and no token is sent', async t => {
-  const { servers, start, redis, clock, idp } = await setUp(t)
-  const [one] = servers
-  const { browser } = one
-  await signIn(browser)
-  const leaving = one.newBrowser()
-  await signIn(leaving)
-  const copy = leaving.clone()
-  t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
-  // A process remembers the sessions of the last minute.
-  clock.advanceSeconds(61)
-  await redis.admin.replicaof('127.0.0.1', 1)
-  const started = await start()
-  for (const server of [...servers, started]) {
-    server.connect(browser)
-    t.is(await profileStatus(browser), 200)
-    server.connect(copy)
-    t.is(await profileStatus(copy), 401)
-  }
-
-  clock.advanceSeconds(3600)
-  for (const server of servers) {
-    server.connect(browser)
-    mayComeBack(t, await browser.fetch(PROFILE))
-  }
-  t.is(idp.tokenRequests.length, 2)
-  await redis.admin.replicaof('NO', 'ONE')
-  await eventually(async () => (await profileStatus(browser)) === 200)
-  t.is(idp.tokenRequests.length, 3)
-})
-
 test('if Redis loses its data, users are signed out and can sign in again', async t => {
   const { servers, redis, clock } = await setUp(t)
   const [{ browser }] = servers
@@ -242,24 +210,6 @@ test('after a change of the setting, sessions in cookies and sessions in Redis s
     t.is(await profileStatus(late), 200)
     clock.advanceSeconds(3600)
   }
-})
-
-test('a change of ctx.session is stored although an early refresh has just failed', async t => {
-  const { servers, clock, idp } = await setUp(t, {
-    settings: { refresh: { beforeExpiry: 600 } },
-    handler(ctx) {
-      ctx.session.visits = (ctx.session.visits ?? 0) + 1
-      ctx.body = String(ctx.session.visits)
-    }
-  })
-  const { browser } = servers[0]
-  await signIn(browser)
-  clock.advanceSeconds(3300)
-  idp.fail('token', faults.status(500))
-  const response = await browser.fetch('/visits')
-  t.is(response.statusCode, 200)
-  t.is(idp.tokenRequests.length, 2)
-  t.is((await browser.fetch('/visits')).text(), '2')
 })
 
 test('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {

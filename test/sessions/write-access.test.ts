@@ -51,18 +51,6 @@ test('an earlier state that is written back is repaired, and no old refresh toke
   t.deepEqual(idp.reuses, [])
 })
 
-test('the session of another user in Redis is not accepted', async t => {
-  const { redis, two, old, idp, key } = await setUp(t)
-  const other = two.newBrowser()
-  await signIn(other)
-  const keys = await redis.admin.keys('*:session:*')
-  const content = await redis.admin.hgetall(keys.find(name => name !== key) ?? '')
-  await redis.admin.hset(key, content)
-  const calls = idp.tokenRequests.length
-  t.is((await old.fetch('/api/auth/token')).statusCode, 503)
-  t.is(idp.tokenRequests.length, calls)
-})
-
 test('a key of the wrong type causes a 503 response, and a logout is remembered', async t => {
   const { redis, browser, key } = await setUp(t)
   await redis.admin.del(key)
