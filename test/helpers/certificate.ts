@@ -23,7 +23,7 @@ export function selfSignedCertificate({ host = 'localhost', days = 1 }: Certific
   const certificate = sequence(content, ecdsaWithSha256, signature).toString('base64')
   return {
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    cert: `-----BEGIN CERTIFICATE-----\n${certificate.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+    cert: `-----BEGIN CERTIFICATE-----\n${certificate.replace(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`
   }
 }
 

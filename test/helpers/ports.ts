@@ -66,9 +66,9 @@ async function tryToListen(port: number): Promise<Server | undefined> {
   )
 }
 
-/** Returns true if a server responds to HTTP requests at this URL. */
+/** Returns true if a server responds to HTTP requests at this URL, also with a redirect. */
 export function isAnswering(url: string): Promise<boolean> {
-  return fetch(url).then(
+  return fetch(url, { redirect: 'manual' }).then(
     () => true,
     () => false
   )

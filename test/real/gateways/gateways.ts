@@ -1,6 +1,7 @@
 // The gateways: their programs, and the shipped configurations with which they run here.
 import { spawnSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import type { selfSignedCertificate } from '../../helpers/certificate.js'
 import { freePort, isAnswering } from '../../helpers/ports.js'
 import { readText } from '../../helpers/repository.js'
 import type { Teardown } from '../../helpers/scope.js'
@@ -42,24 +43,37 @@ export const nginx: Gateway = {
   }
 }
 
-/** @param change alters the shipped configuration, for tests that remove one of its lines */
+/**
+ * Starts nginx with a shipped configuration, and waits until it forwards a health check. A certificate is used as compose.tls.yaml does.
+ * @param change alters the shipped configuration, for tests that remove one of its lines
+ */
 export async function startNginx(
   t: Teardown,
   file: string,
   addresses: Addresses,
-  change: (configuration: string) => string = configuration => configuration
+  change: (configuration: string) => string = configuration => configuration,
+  certificate?: ReturnType<typeof selfSignedCertificate>
 ) {
-  const port = await freePort()
-  const folder = await tempFolder(t)
+  const [port, tlsPort] = [await freePort(), await freePort()]
+  const tls = replaced(readText('deploy/proxy/nginx-tls.conf'), 'listen 8443 ', `listen 127.0.0.1:${tlsPort} `)
+  const folder = await tempFolder(
+    t,
+    certificate && {
+      'fullchain.pem': certificate.cert,
+      'privkey.pem': certificate.key,
+      'tls/nginx-tls.conf': tls.replaceAll('/etc/nginx/certificates/', '')
+    }
+  )
   const accessLog = `${folder}/access.log`
   const shipped = replaced(shippedFile(file, addresses), 'listen 8080;', `listen 127.0.0.1:${port};`)
-  const site = change(shipped).replace('/var/log/nginx/access.log', accessLog)
+  const site = change(shipped).replace('/var/log/nginx/access.log', accessLog).replace('/etc/nginx/tls/', 'tls/')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     name => `${name}_temp_path ${folder}/${name};`
   )
-  const main = await tempFolder(t, {
-    'site.conf': site,
-    'nginx.conf': [
+  await writeFile(`${folder}/site.conf`, site)
+  await writeFile(
+    `${folder}/nginx.conf`,
+    [
       // Only the user who runs the tests can use the folder, so the workers of nginx must run as this user.
       ...(process.getuid?.() === 0 ? ['user root;'] : []),
       'daemon off; worker_processes 1; error_log stderr warn;',
@@ -67,11 +81,11 @@ export async function startNginx(
       'events {}',
       `http { ${temporary.join(' ')} include site.conf; }`
     ].join('\n')
-  })
+  )
   const url = `http://127.0.0.1:${port}`
-  const command = { command: 'nginx', args: ['-e', 'stderr', '-c', `${main}/nginx.conf`] }
-  const { output } = await startService(t, command, () => isAnswering(url))
-  return { url, accessLog: () => readFile(accessLog, 'utf8'), errorLog: output }
+  const command = { command: 'nginx', args: ['-e', 'stderr', '-c', `${folder}/nginx.conf`] }
+  const { output } = await startService(t, command, () => isAnswering(`${url}/readyz`))
+  return { url, tlsPort, accessLog: () => readFile(accessLog, 'utf8'), errorLog: output }
 }
 
 const caddyProgram = {

@@ -1,6 +1,7 @@
 // Two replicas of the program behind the shipped nginx configuration, with Redis and a strict identity provider.
 import type { ExecutionContext } from 'ava'
 import { createBrowser } from '../../helpers/browser.js'
+import type { selfSignedCertificate } from '../../helpers/certificate.js'
 import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
 import { createHostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
@@ -50,8 +51,8 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
 export function startNginxFor(
   t: ExecutionContext,
   ports: readonly number[],
-  change?: (configuration: string) => string
+  ...how: [change?: (configuration: string) => string, certificate?: ReturnType<typeof selfSignedCertificate>]
 ) {
   const addresses = ports.map((port, index) => [`server-${index + 1}:8080`, port] as const)
-  return startNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), change)
+  return startNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), ...how)
 }

@@ -1,4 +1,8 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import https from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
+import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { freePort } from '../../helpers/ports.js'
 import { hasRedis } from '../../helpers/redis-server.js'
@@ -112,3 +116,26 @@ testWithNginx('the shipped nginx configuration sends HSTS and hides its version'
     }
   }
 })
+
+testWithNginx(
+  'with nginx-tls.conf and a certificate, nginx serves https, and http leads there, except for health checks',
+  async t => {
+    const { server } = await startTestServer(t)
+    const certificate = selfSignedCertificate({ host: 'app.example.com' })
+    const { url, tlsPort } = await startNginxFor(t, [server.port, server.port], text => text, certificate)
+    const headers = { host: 'app.example.com' }
+    const statusOf = async (scheme: typeof http | typeof https, port: number, path: string) => {
+      const options = { port, path, headers, host: '127.0.0.1', servername: 'app.example.com', ca: certificate.cert }
+      const [response] = (await once(scheme.get(options), 'response')) as [http.IncomingMessage]
+      response.resume()
+      return [response.statusCode, response.headers.location]
+    }
+    const port = Number(new URL(url).port)
+    for (const path of ['/healthz', '/readyz']) t.deepEqual(await statusOf(http, port, path), [200, undefined], path)
+    const page = '/models?id=7&name=a%2Fb'
+    t.deepEqual(await statusOf(http, port, page), [308, `https://app.example.com${page}`])
+    t.deepEqual(await statusOf(http, port, '/healthz/x'), [308, 'https://app.example.com/healthz/x'])
+    t.deepEqual(await statusOf(https, tlsPort, '/readyz'), [200, undefined])
+    t.deepEqual(await statusOf(https, tlsPort, '/api/auth/profile'), [401, undefined])
+  }
+)
