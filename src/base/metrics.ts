@@ -1,67 +1,101 @@
 /**
- * The events that the server counts. Each value of a label needs memory in Prometheus, so every label has a small set
- * of values. Apart from HTTP statuses, no value is taken from a request or a response.
+ * What the server counts. docs/reference/logs-and-traces.md describes the labels. Each value of a label needs memory in Prometheus,
+ * so every label has a small set of values. Apart from HTTP statuses, no value is taken from a request or a response.
  */
+
+const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
+const REDIS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1]
+const COOKIE_BYTES = [1000, 2000, 3000, 4000, 8000, 12_000, 16_000]
+
+/** The counters: what they count, and their labels. */
+export const COUNTERS = {
+  logins_started_total: ['Logins for which a browser was redirected to the identity provider.', []],
+  callbacks_total: ['Callbacks by outcome.', ['outcome']],
+  // Each refresh counts once, however many requests waited for it. If the store cannot be read, no refresh begins, and each request
+  // that needs one counts.
+  refreshes_total: ['Refreshes of sessions by outcome.', ['outcome']],
+  logouts_total: ['Logouts by who asked for them.', ['by']],
+  revocations_total: ['Revocations of refresh tokens after logouts, by outcome.', ['outcome']],
+  session_cookies_total: ['Requests with a session cookie, by outcome.', ['outcome']],
+  session_cookies_with_previous_secret_total: [
+    'Requests whose session cookie is encrypted with one of session.previousSecrets.',
+    []
+  ],
+  forward_auth_requests_total: ['Forward-auth requests by the status of the response.', ['code']],
+  upstream_responses_incomplete_total: ['Proxied responses that the upstream did not complete.', ['route']]
+} as const
+
+/** The histograms: what they measure, their labels, and the upper limits of their buckets. */
+export const HISTOGRAMS = {
+  refresh_wait_seconds: [
+    'Time that a request waited for a refresh by another request or replica.',
+    [],
+    PROVIDER_SECONDS
+  ],
+  session_cookie_bytes: ['Total size in bytes of the session cookies, each time they are set.', [], COOKIE_BYTES],
+  provider_request_duration_seconds: [
+    'Duration of requests to the identity provider.',
+    ['endpoint', 'code', 'error'],
+    PROVIDER_SECONDS
+  ],
+  http_request_duration_seconds: ['Duration of requests by route and status.', ['route', 'code'], REQUEST_SECONDS],
+  upstream_header_duration_seconds: [
+    'Duration of proxied requests until the response headers.',
+    ['route', 'code', 'error'],
+    PROVIDER_SECONDS
+  ],
+  redis_command_duration_seconds: ['Duration of commands to Redis.', ['command', 'error'], REDIS_SECONDS]
+} as const
+
+/** The gauges, which are read each time Prometheus reads the metrics: what they show, and their labels. */
+export const GAUGES = {
+  redis_up: ['1 if Redis can be used, otherwise 0. Absent without Redis.', []],
+  cached_sessions: ['Sessions of which this process has a revision or a record in its memory.', []],
+  requests_in_flight: ['Requests whose responses have not ended.', []],
+  queued_requests: ['Requests to the provider or to upstreams that wait for their turn.', ['queue']],
+  provider_pause_seconds: ['Remaining time for which the provider asked to send no token requests.', []],
+  client_rejections: [
+    'Users, at most 100, for whom the provider rejected this client since the last token request that succeeded.',
+    []
+  ],
+  config_last_reload_successful: [
+    '1 if the last reload of the secrets has succeeded, or there was none, otherwise 0.',
+    []
+  ],
+  config_last_reload_success_timestamp_seconds: [
+    'Time of the last successful reload of the secrets, or of the start.',
+    []
+  ],
+  build_info: [
+    'The versions of this program and of Node, as labels. The value is always 1.',
+    ['version', 'node_version']
+  ]
+} as const
+
+/** The values of the labels of a metric. A label that is undefined is left out. */
+type Labels<Row> = Row extends readonly [string, readonly (infer Name extends string)[], ...unknown[]]
+  ? Readonly<Partial<Record<Name, string | number | undefined>>>
+  : never
+
 export interface Metrics {
-  loginStarted(): void
-  /**
-   * Called when the callback has completed a login or has failed.
-   * @param outcome `succeeded`, `repeated` if an earlier request had completed the login, `restarted`, or a `FailureReason`
-   */
-  callbackEnded(outcome: string): void
-  /**
-   * Called once for each refresh of a session, however many requests waited for it. If the store cannot be read, no refresh
-   * begins, so this function is then called for each request that needs one.
-   * @param outcome `succeeded`, `partial`, `rejected` or `failed`, as in the log
-   */
-  refreshEnded(outcome: string): void
-  /**
-   * Called with the waiting time of each request that got a refreshed session without sending a token request itself.
-   */
-  refreshWaited(seconds: number): void
-  /** Called for each logout by a browser (`everywhere` if it ends all sessions of its user) or by the provider. */
-  loggedOut(by: 'browser' | 'everywhere' | 'provider'): void
-  /** Called when the refresh token of a logout was revoked or not. */
-  revocationEnded(outcome: 'succeeded' | 'failed' | 'unavailable'): void
-  /** Called for each request that this server sends to the identity provider. */
-  providerResponded(endpoint: string, response: ResponseLabels, seconds: number): void
-  /** Called for each request with a session cookie. */
-  sessionCookieRead(outcome: 'valid' | 'expired' | 'unreadable'): void
-  /** Called for each request whose session cookie is encrypted with one of `session.previousSecrets`. */
-  previousSecretUsed(): void
-  /** @param bytes the total size of the session cookies */
-  sessionCookieWritten(bytes: number): void
-  /** Called for each response of the forward-auth listener. */
-  forwardAuthEnded(status: number): void
-  /** @param route the path of a route of this server, the path pattern of a proxy rule, or a group of routes */
-  requestEnded(route: string, status: number, seconds: number): void
-  /**
-   * Called when the headers of a response have arrived from an upstream of the API proxy, or when the request fails
-   * without them.
-   * @param route the path pattern of the proxy rule
-   */
-  upstreamResponded(route: string, response: ResponseLabels, seconds: number): void
-  /** Called when an upstream of the API proxy does not complete a response. */
-  upstreamResponseIncomplete(route: string): void
-  /** @param error undefined if the command succeeded */
-  redisResponded(command: string, error: string | undefined, seconds: number): void
-  /** Registers the function that returns the number of waiting requests of a queue. */
-  watchQueue(queue: string, length: () => number): void
-  /** Registers the function that returns a value. If the value is undefined, the metric is absent. */
-  watch(gauge: GaugeName, value: () => number | undefined): void
+  /** Adds 1 to a counter. */
+  count<Name extends keyof typeof COUNTERS>(name: Name, labels?: Labels<(typeof COUNTERS)[Name]>): void
+  /** Adds a value to a histogram. */
+  observe<Name extends keyof typeof HISTOGRAMS>(
+    name: Name,
+    value: number,
+    labels?: Labels<(typeof HISTOGRAMS)[Name]>
+  ): void
+  /** Registers the function that returns the value of a gauge. If the value is undefined, it is absent. */
+  watch<Name extends keyof typeof GAUGES>(
+    name: Name,
+    value: () => number | undefined,
+    labels?: Labels<(typeof GAUGES)[Name]>
+  ): void
 }
 
-/** The values that are read each time Prometheus reads the metrics. */
-export type GaugeName =
-  | 'redis_up'
-  | 'cached_sessions'
-  | 'requests_in_flight'
-  | 'provider_pause_seconds'
-  | 'client_rejections'
-  | 'config_last_reload_successful'
-  | 'config_last_reload_success_timestamp_seconds'
-
-/** The result of a request of this server. */
+/** The result of a request of this server, as labels. */
 export interface ResponseLabels {
   /** The status of the response. Undefined if there was none. */
   readonly code?: number
@@ -69,23 +103,5 @@ export interface ResponseLabels {
   readonly error?: string
 }
 
-/** Ignores all events. Used when metrics are disabled. */
-export const noMetrics: Metrics = {
-  loginStarted() {},
-  callbackEnded() {},
-  refreshEnded() {},
-  refreshWaited() {},
-  loggedOut() {},
-  revocationEnded() {},
-  providerResponded() {},
-  sessionCookieRead() {},
-  previousSecretUsed() {},
-  sessionCookieWritten() {},
-  forwardAuthEnded() {},
-  requestEnded() {},
-  upstreamResponded() {},
-  upstreamResponseIncomplete() {},
-  redisResponded() {},
-  watchQueue() {},
-  watch() {}
-}
+/** Ignores everything. Used when metrics are off. */
+export const noMetrics: Metrics = { count() {}, observe() {}, watch() {} }

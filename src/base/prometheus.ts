@@ -2,24 +2,9 @@
 import http from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { closeServer, listen } from './listener.js'
-import type { GaugeName, Metrics } from './metrics.js'
+import { COUNTERS, GAUGES, HISTOGRAMS, type Metrics } from './metrics.js'
 
 const PREFIX = 'platform_auth_'
-const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
-const REDIS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1]
-const COOKIE_BYTES = [1000, 2000, 3000, 4000, 8000, 12_000, 16_000]
-
-const GAUGES: Readonly<Record<GaugeName, string>> = {
-  redis_up: '1 if Redis can be used, otherwise 0. Absent without Redis.',
-  cached_sessions: 'Sessions of which this process has a revision or a record in its memory.',
-  requests_in_flight: 'Requests whose responses have not ended.',
-  provider_pause_seconds: 'Remaining time for which the provider asked to send no token requests.',
-  client_rejections:
-    'Users, at most 100, for whom the provider rejected this client since the last token request that succeeded.',
-  config_last_reload_successful: '1 if the last reload of the secrets has succeeded, or there was none, otherwise 0.',
-  config_last_reload_success_timestamp_seconds: 'Time of the last successful reload of the secrets, or of the start.'
-}
 
 export interface PrometheusMetrics extends Metrics {
   /** Returns the metrics in the text exposition format. */
@@ -38,137 +23,62 @@ interface Address {
   readonly host: string | undefined
 }
 
+type Labels = Record<string, string | number>
+
 /** @param version the version of this program, for the metric `build_info` */
 export function createPrometheusMetrics(version: string): PrometheusMetrics {
   const registry = new Registry()
-  const create = createInstruments(registry)
+  const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const instruments = requestInstruments(create)
-  const queues = new Map<string, () => number>()
-  create.gauge(
-    'queued_requests',
-    'Requests to the provider or to upstreams that wait for their turn.',
-    ['queue'],
-    queued => {
-      for (const [queue, length] of queues) queued.set({ queue }, length())
-    }
+  const optionsOf = (name: string, [help, labels]: readonly [string, readonly string[], ...unknown[]]) => ({
+    name: PREFIX + name,
+    help,
+    labelNames: [...labels],
+    registers
+  })
+  const counters = mapRows(COUNTERS, (name, row) => new Counter(optionsOf(name, row)))
+  const histograms = mapRows(
+    HISTOGRAMS,
+    (name, row) => new Histogram({ ...optionsOf(name, row), buckets: [...row[2]] })
   )
-  create
-    .gauge('build_info', 'The versions of this program and of Node, as labels. The value is always 1.', [
-      'version',
-      'node_version'
-    ])
-    .set({ version, node_version: process.versions.node }, 1)
+  const watched = new Map<string, (readonly [value: () => number | undefined, labels: Labels])[]>()
 
-  return {
-    loginStarted: () => instruments.logins.inc(),
-    callbackEnded: outcome => instruments.callbacks.inc({ outcome }),
-    refreshEnded: outcome => instruments.refreshes.inc({ outcome }),
-    refreshWaited: seconds => instruments.refreshWaits.observe(seconds),
-    loggedOut: by => instruments.logouts.inc({ by }),
-    revocationEnded: outcome => instruments.revocations.inc({ outcome }),
-    providerResponded: (endpoint, { code, error }, seconds) =>
-      instruments.provider.observe({ endpoint, ...(code && { code }), ...(error && { error }) }, seconds),
-    sessionCookieRead: outcome => instruments.cookies.inc({ outcome }),
-    previousSecretUsed: () => instruments.previousSecrets.inc(),
-    sessionCookieWritten: bytes => instruments.cookieBytes.observe(bytes),
-    forwardAuthEnded: code => instruments.forwardAuth.inc({ code }),
-    requestEnded: (route, code, seconds) => instruments.requests.observe({ route, code }, seconds),
-    upstreamResponded: (route, { code, error }, seconds) =>
-      instruments.upstreams.observe({ route, ...(code && { code }), ...(error && { error }) }, seconds),
-    upstreamResponseIncomplete: route => instruments.incompleteResponses.inc({ route }),
-    redisResponded: (command, error, seconds) =>
-      instruments.redis.observe({ command, ...(error && { error }) }, seconds),
-    watchQueue: (queue, length) => void queues.set(queue, length),
-    watch(name, value) {
-      create.gauge(name, GAUGES[name], [], watched => {
-        const current = value()
-        watched.remove({})
-        if (current !== undefined) watched.set(current)
+  const metrics: PrometheusMetrics = {
+    count: (name, labels) => counters[name].inc(defined(labels)),
+    observe: (name, value, labels) => histograms[name].observe(defined(labels), value),
+    watch(name, value, labels) {
+      const values = watched.get(name) ?? []
+      values.push([value, defined(labels)])
+      if (watched.has(name)) return
+      watched.set(name, values)
+      new Gauge({
+        ...optionsOf(name, GAUGES[name]),
+        collect() {
+          for (const [current, labels] of values) {
+            const number = current()
+            if (number === undefined) this.remove(labels)
+            else this.set(labels, number)
+          }
+        }
       })
     },
     text: () => registry.metrics(),
     listen: address => listenForScrapes(registry, address)
   }
+  metrics.watch('build_info', () => 1, { version, node_version: process.versions.node })
+  return metrics
 }
 
-type Create = ReturnType<typeof createInstruments>
-
-/** Returns the functions that create instruments in the registry. */
-function createInstruments(registry: Registry) {
-  const registers = [registry]
-  return {
-    counter: (name: string, help: string, labelNames: string[] = []) =>
-      new Counter({ name: PREFIX + name, help, labelNames, registers }),
-    gauge: (name: string, help: string, labelNames: string[], collect?: (gauge: Gauge) => void) =>
-      new Gauge({
-        name: PREFIX + name,
-        help,
-        labelNames,
-        registers,
-        ...(collect && {
-          collect() {
-            collect(this)
-          }
-        })
-      }),
-    histogram: (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
-      new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers })
-  }
+function mapRows<Rows extends object, Metric>(
+  rows: Rows,
+  create: (name: string, row: Rows[keyof Rows]) => Metric
+): Record<keyof Rows, Metric> {
+  const entries = Object.entries(rows).map(([name, row]) => [name, create(name, row)] as const)
+  return Object.fromEntries(entries) as Record<keyof Rows, Metric>
 }
 
-/** Creates the counters and histograms of what happens to requests and sessions. */
-function requestInstruments({ counter, histogram }: Create) {
-  return {
-    logins: counter('logins_started_total', 'Logins for which a browser was redirected to the identity provider.'),
-    callbacks: counter('callbacks_total', 'Callbacks by outcome.', ['outcome']),
-    refreshes: counter('refreshes_total', 'Refreshes of sessions by outcome.', ['outcome']),
-    refreshWaits: histogram(
-      'refresh_wait_seconds',
-      'Time that a request waited for a refresh by another request or replica.',
-      PROVIDER_SECONDS
-    ),
-    logouts: counter('logouts_total', 'Logouts by who asked for them.', ['by']),
-    revocations: counter('revocations_total', 'Revocations of refresh tokens after logouts, by outcome.', ['outcome']),
-    cookies: counter('session_cookies_total', 'Requests with a session cookie, by outcome.', ['outcome']),
-    previousSecrets: counter(
-      'session_cookies_with_previous_secret_total',
-      'Requests whose session cookie is encrypted with one of session.previousSecrets.'
-    ),
-    cookieBytes: histogram(
-      'session_cookie_bytes',
-      'Total size in bytes of the session cookies, each time they are set.',
-      COOKIE_BYTES
-    ),
-    forwardAuth: counter('forward_auth_requests_total', 'Forward-auth requests by the status of the response.', [
-      'code'
-    ]),
-    provider: histogram(
-      'provider_request_duration_seconds',
-      'Duration of requests to the identity provider.',
-      PROVIDER_SECONDS,
-      ['endpoint', 'code', 'error']
-    ),
-    requests: histogram('http_request_duration_seconds', 'Duration of requests by route and status.', REQUEST_SECONDS, [
-      'route',
-      'code'
-    ]),
-    upstreams: histogram(
-      'upstream_header_duration_seconds',
-      'Duration of proxied requests until the response headers.',
-      PROVIDER_SECONDS,
-      ['route', 'code', 'error']
-    ),
-    incompleteResponses: counter(
-      'upstream_responses_incomplete_total',
-      'Proxied responses that the upstream did not complete.',
-      ['route']
-    ),
-    redis: histogram('redis_command_duration_seconds', 'Duration of commands to Redis.', REDIS_SECONDS, [
-      'command',
-      'error'
-    ])
-  }
+function defined(labels: object = {}): Labels {
+  return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined))
 }
 
 async function listenForScrapes(registry: Registry, { port, host }: Address) {

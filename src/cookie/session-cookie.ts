@@ -38,7 +38,7 @@ interface SessionCookieOptions {
   /** A session expires at the latest this many seconds after its login. If undefined, there is no such limit. */
   readonly maxLifetimeSeconds: number | undefined
   readonly now: () => number
-  readonly metrics?: Pick<Metrics, 'sessionCookieRead' | 'previousSecretUsed'>
+  readonly metrics?: Metrics
 }
 
 export interface SessionCookie {
@@ -146,11 +146,13 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
       const known = sealed && opened.get(sealed)
       // A session may have expired since it was cached, so check the expiry for every request.
       if (known && known.expire >= now()) {
-        metrics.sessionCookieRead('valid')
-        if (known.isOutdated) metrics.previousSecretUsed()
+        metrics.count('session_cookies_total', { outcome: 'valid' })
+        if (known.isOutdated) metrics.count('session_cookies_with_previous_secret_total')
         return known.session
       }
-      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionCookieRead(known ? 'expired' : 'unreadable')
+      if (readCookie(cookieHeader, name) !== undefined) {
+        metrics.count('session_cookies_total', { outcome: known ? 'expired' : 'unreadable' })
+      }
       return undefined
     },
     lifetimeMs,

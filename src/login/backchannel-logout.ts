@@ -11,7 +11,7 @@ import type { Log } from './refresh-report.js'
 interface BackchannelLogoutDependencies extends LogoutTokenOptions {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>
   readonly endSessions: EndSessions
-  readonly metrics: Pick<Metrics, 'loggedOut'>
+  readonly metrics: Metrics
 }
 
 /**
@@ -45,7 +45,7 @@ export function createBackchannelLogout(dependencies: BackchannelLogoutDependenc
     // Do not mark the token as used before this point. If a logout cannot be stored, `endSessions` throws and this line is not
     // reached, so the provider can send the token again.
     await userSessions.markUsed(tokenId)
-    metrics.loggedOut('provider')
+    metrics.count('logouts_total', { by: 'provider' })
     const by = sid === undefined ? 'sub' : 'sid'
     log.info({ event: 'backchannel_logout_succeeded', sessions, by }, 'the identity provider has ended sessions')
     return true

@@ -22,7 +22,7 @@ interface LogOutDependencies {
   /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'logOutAll' | 'leave'> | undefined
   readonly background: Background
-  readonly metrics: Pick<Metrics, 'loggedOut' | 'revocationEnded'>
+  readonly metrics: Metrics
 }
 
 /**
@@ -69,7 +69,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   async function revoke(id: string, record: SessionRecord | undefined, log: Log): Promise<void> {
     const session = sessionHash(id)
     const unavailable = (why: string) => {
-      metrics.revocationEnded('unavailable')
+      metrics.count('revocations_total', { outcome: 'unavailable' })
       log.info({ event: 'revocation_unavailable', session }, `refresh token not revoked: ${why}`)
     }
     if (!record) {
@@ -83,10 +83,10 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
         return
       }
       await idp.revokeRefreshToken(record.fields.refresh_token)
-      metrics.revocationEnded('succeeded')
+      metrics.count('revocations_total', { outcome: 'succeeded' })
       log.info({ event: 'refresh_token_revoked', session }, 'refresh token revoked')
     } catch (error) {
-      metrics.revocationEnded('failed')
+      metrics.count('revocations_total', { outcome: 'failed' })
       log.warn({ event: 'revocation_failed', session, err: error }, 'refresh token not revoked')
     }
   }
@@ -121,7 +121,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       const { record } = await sessions.end(session)
       newest = record ?? (hasTokens(session) ? session : undefined)
       if (newest) userSessions?.leave(newest)
-      metrics.loggedOut(by)
+      metrics.count('logouts_total', { by })
       if (logout.revoke) void background.add(revoke(session.id, newest, log))
     }
     // Without a session there was nothing to end, and anybody can send such requests.

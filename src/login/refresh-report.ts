@@ -65,7 +65,7 @@ export type RefreshResult = SuccessReport | FailureReport | RejectionReport
 
 interface RefreshReportOptions {
   readonly mode: string
-  readonly metrics: Pick<Metrics, 'refreshWaited'>
+  readonly metrics: Metrics
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -74,7 +74,7 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
   return {
     ended(log: Log, sessionId: string, result: RefreshResult): void {
       const { outcome, durationMs, calls, requests } = result
-      if (calls === 0) metrics.refreshWaited(durationMs / 1000)
+      if (calls === 0) metrics.observe('refresh_wait_seconds', durationMs / 1000)
       const fields = {
         mode,
         outcome,

@@ -16,7 +16,7 @@ interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
   readonly jitterSeconds: number
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
-  readonly metrics?: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
+  readonly metrics?: Metrics
 }
 
 /** A refresh in progress, and the number of requests that wait for it. */
@@ -61,7 +61,7 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
           const { requests } = started
           const success = refreshed.calls === 0 ? 'already_refreshed' : 'succeeded'
           const result = resultOf(refreshed, success, elapsedMs())
-          if (result.outcome !== 'already_refreshed') metrics.refreshEnded(result.outcome)
+          if (result.outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome: result.outcome })
           report.ended(log, session.id, { ...result, requests })
         }
         return refreshed
@@ -99,7 +99,7 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
         const why = problemOf(error, requestLog())
         const current = withoutRefresh(session.id, why, error.retryAfterSeconds)
         if (current.kind === 'unavailable') {
-          metrics.refreshEnded('failed')
+          metrics.count('refreshes_total', { outcome: 'failed' })
           report.ended(requestLog(), session.id, { ...failed(why, elapsedMs()), requests: 1 })
         }
         return { current }

@@ -27,7 +27,7 @@ export interface TransportOptions {
   readonly limits?: CallLimits
   readonly proxyFor?: ProxyFor
   /** Records the outcome and the duration of each call. */
-  readonly metrics?: Pick<Metrics, 'providerResponded' | 'watchQueue'>
+  readonly metrics?: Metrics
   /** Creates a span for each call. */
   readonly tracing?: Tracing | undefined
 }
@@ -91,7 +91,10 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
 
   function startRecord(endpoint: Endpoint): (response: ResponseLabels) => void {
     const started = performance.now()
-    return response => metrics.providerResponded(endpoint, response, (performance.now() - started) / 1000)
+    return response => {
+      const seconds = (performance.now() - started) / 1000
+      metrics.observe('provider_request_duration_seconds', seconds, { endpoint, ...response })
+    }
   }
 
   return {
@@ -113,13 +116,13 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
 type EnterQueue = (name: string, endpoint: Endpoint, options: QueueOptions, limitMs: number) => Promise<() => void>
 
 /** Returns the function that waits for a slot in the queue of a name. A queue is created when it is first entered. */
-function createQueues(limits: CallLimits, metrics: Pick<Metrics, 'watchQueue'>): EnterQueue {
+function createQueues(limits: CallLimits, metrics: Metrics): EnterQueue {
   const queues = new Map<string, FairQueue>()
 
   function addQueue(name: string): FairQueue {
     const queue = createFairQueue(limits)
     queues.set(name, queue)
-    metrics.watchQueue(name.replaceAll(' ', '_'), queue.length)
+    metrics.watch('queued_requests', queue.length, { queue: name.replaceAll(' ', '_') })
     return queue
   }
 

@@ -51,7 +51,7 @@ export interface StoreOptions {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Undefined if tracing is off. */
   readonly tracing?: Tracing | undefined
-  readonly metrics?: Pick<Metrics, 'redisResponded'>
+  readonly metrics?: Metrics
   /** Revokes a refresh token in the background. By default, nothing is revoked. */
   readonly revoke?: (refreshToken: string) => void
   /** The function that connects to Redis. The default is `openRedisClient`. */
@@ -191,7 +191,10 @@ function openRedis(config: Config, options: StoreOptions) {
   })
   const timed: SendCommand = async (name, command) => {
     const startedAt = performance.now()
-    const report = (error?: string) => metrics.redisResponded(name, error, (performance.now() - startedAt) / 1000)
+    const report = (error?: string) => {
+      const seconds = (performance.now() - startedAt) / 1000
+      metrics.observe('redis_command_duration_seconds', seconds, { command: name, error })
+    }
     try {
       const reply = await connection.send(command)
       report()

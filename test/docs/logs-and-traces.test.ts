@@ -1,43 +1,20 @@
 import test from 'ava'
-import type { Metrics } from '#src/base/metrics.js'
+import { COUNTERS, GAUGES, HISTOGRAMS } from '#src/base/metrics.js'
 import { createPrometheusMetrics } from '#src/base/prometheus.js'
 import { codeSpans, tableRows } from '../helpers/markdown.js'
 import { readText, readYaml, textBelow } from '../helpers/repository.js'
 
+const rowsOf = <Rows extends object>(rows: Rows) => Object.entries(rows) as [keyof Rows, Rows[keyof Rows]][]
+
 /** Scrapes all metrics after using each of them once, because a metric's labels appear only with its first use. */
 async function scraped() {
   const metrics = createPrometheusMetrics('1.2.3')
-  const used: { readonly [Key in keyof Metrics]: Parameters<Metrics[Key]> } = {
-    loginStarted: [],
-    callbackEnded: ['succeeded'],
-    refreshEnded: ['succeeded'],
-    refreshWaited: [0.1],
-    loggedOut: ['browser'],
-    revocationEnded: ['succeeded'],
-    providerResponded: ['token', { code: 401, error: 'client_rejected' }, 0.1],
-    sessionCookieRead: ['valid'],
-    previousSecretUsed: [],
-    sessionCookieWritten: [2000],
-    forwardAuthEnded: [200],
-    requestEnded: ['/api/auth/token', 200, 0.01],
-    upstreamResponded: ['/api/**', { code: 200, error: 'timeout' }, 0.1],
-    upstreamResponseIncomplete: ['/api/**'],
-    redisResponded: ['HMGET', 'redis_unavailable', 0.001],
-    watchQueue: ['token', () => 1],
-    watch: ['redis_up', () => 1]
+  const values = (labels: readonly string[]) => Object.fromEntries(labels.map(label => [label, 'x']))
+  for (const [name, [, labels]] of rowsOf(COUNTERS)) metrics.count(name, values(labels))
+  for (const [name, [, labels]] of rowsOf(HISTOGRAMS)) metrics.observe(name, 1, values(labels))
+  for (const [name, [, labels]] of rowsOf(GAUGES)) {
+    if (name !== 'build_info') metrics.watch(name, () => 1, values(labels))
   }
-  for (const [name, parameters] of Object.entries(used)) {
-    ;(metrics[name as keyof Metrics] as (...all: readonly unknown[]) => void)(...parameters)
-  }
-  const gauges = [
-    'cached_sessions',
-    'requests_in_flight',
-    'provider_pause_seconds',
-    'client_rejections',
-    'config_last_reload_successful',
-    'config_last_reload_success_timestamp_seconds'
-  ] as const
-  for (const gauge of gauges) metrics.watch(gauge, () => 1)
   const text = await metrics.text()
   return [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
     name,

@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 // The transport imports got at its first call. It is imported here, so that loading got does not count toward time limits.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
-import { noMetrics, type ResponseLabels } from '#src/base/metrics.js'
+import { type Metrics, noMetrics } from '#src/base/metrics.js'
 import { type TransportRequest, waitOf } from '#src/provider/attempt.js'
 import { ProviderError, type ProviderProblem } from '#src/provider/provider-error.js'
 import { createTransport, type Transport, type TransportOptions } from '#src/provider/transport.js'
@@ -103,10 +103,9 @@ test('each call is counted with its status or its problem, and a slot in a queue
     inTurn(good, answering(429), refused(401, 'invalid_client'), refused(400, 'invalid_grant'), reset)
   )
   const counted: (readonly unknown[])[] = []
-  const metrics = {
+  const metrics: Metrics = {
     ...noMetrics,
-    providerResponded: (endpoint: string, response: ResponseLabels, seconds: number) =>
-      void counted.push([endpoint, response, seconds >= 0])
+    observe: (_name, seconds, labels) => void counted.push([labels, seconds >= 0])
   }
   const transport = setUp(t, PATIENT_MS, { metrics, limits: { inProgress: 1, waiting: 0 } })
   await transport.call(post(url))
@@ -117,12 +116,12 @@ test('each call is counted with its status or its problem, and a slot in a queue
   await failure(t, transport.enterQueue('refresh', 'token'), 'queue_full')
   release()
   t.deepEqual(counted, [
-    ['token', { code: 200 }, true],
-    ['userinfo', { code: 429 }, true],
-    ['token', { code: 401, error: 'client_rejected' }, true],
-    ['token', { code: 400 }, true],
-    ['token', { error: 'unreachable' }, true],
-    ['token', { error: 'queue_full' }, true]
+    [{ endpoint: 'token', code: 200 }, true],
+    [{ endpoint: 'userinfo', code: 429 }, true],
+    [{ endpoint: 'token', code: 401, error: 'client_rejected' }, true],
+    [{ endpoint: 'token', code: 400 }, true],
+    [{ endpoint: 'token', error: 'unreachable' }, true],
+    [{ endpoint: 'token', error: 'queue_full' }, true]
   ])
 })
 

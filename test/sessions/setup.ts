@@ -1,6 +1,7 @@
 // Sets up a login, a provider, a clock and a log for a test of session refreshes in either mode. The stored sessions are in
 // memory. A test can add more processes that use the same stored sessions, and can cut the connection of a process.
 
+import { type Metrics, noMetrics } from '#src/base/metrics.js'
 import type { Identity, SessionRecord } from '#src/cookie/record.js'
 import type { Access } from '#src/login/access.js'
 import { createEvidence } from '#src/login/evidence.js'
@@ -158,9 +159,10 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   const shared = createSharedStore(clock, { recoveryMs })
   /** The numbers of the events in the metrics. */
   const counted = { waitedSeconds: [] as number[], refreshes: [] as string[] }
-  const metrics = {
-    refreshEnded: (outcome: string) => counted.refreshes.push(outcome),
-    refreshWaited: (seconds: number) => counted.waitedSeconds.push(seconds)
+  const metrics: Metrics = {
+    ...noMetrics,
+    count: (_name, labels) => void counted.refreshes.push(String((labels as { outcome?: string }).outcome)),
+    observe: (_name, seconds) => void counted.waitedSeconds.push(seconds)
   }
   let logins = 0
 

@@ -64,13 +64,14 @@ const OWN_PATHS = new Set<string>([...Object.values(AUTH_ROUTES), ...HEALTH_PATH
  * Counts and times every request by route and status.
  * @example app.use(measure(metrics))
  */
-export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
+export function measure(metrics: Metrics): Middleware {
   return function measure(ctx, next) {
     const started = performance.now()
     ctx.res.once('close', () => {
       // Proxies use the status 499 for a client that disconnected before the response was sent.
       const status = wasSent(ctx) ? ctx.res.statusCode : 499
-      metrics.requestEnded(routeOf(ctx), status, (performance.now() - started) / 1000)
+      const seconds = (performance.now() - started) / 1000
+      metrics.observe('http_request_duration_seconds', seconds, { route: routeOf(ctx), code: status })
     })
     return next()
   }

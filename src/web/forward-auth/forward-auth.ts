@@ -111,7 +111,7 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       return { status: 500 }
     })
     const { status, accessToken, retryAfterSeconds, reason } = decision
-    metrics.forwardAuthEnded(status)
+    metrics.count('forward_auth_requests_total', { code: status })
     if (reason === 'open_location') {
       const message = 'browsers can open the URL that the gateway uses for forward-auth; make that location internal'
       requestLog().error({ event: 'forward_auth_exposed' }, message)

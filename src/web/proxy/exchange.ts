@@ -138,7 +138,7 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
           settle()
           return reject(errorOfFailure(error, maxBodyBytes))
         }
-        metrics.upstreamResponseIncomplete(name)
+        metrics.count('upstream_responses_incomplete_total', { route: name })
         const fields = { event: 'upstream_response_incomplete', route: name, err: error }
         requestLog(ctx, log).warn(fields, 'upstream broke off')
         sendHead()
@@ -164,7 +164,8 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
       queue.freeSlot(turn)
       const elapsedMs = performance.now() - startedAt
       notesOf(ctx).upstreamHeaderMs = Math.round(elapsedMs)
-      metrics.upstreamResponded(route.rule.route, response, elapsedMs / 1000)
+      const labels = { route: route.rule.route, ...response }
+      metrics.observe('upstream_header_duration_seconds', elapsedMs / 1000, labels)
     }
 
     function resume() {

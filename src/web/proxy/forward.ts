@@ -37,7 +37,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
   const { config, metrics } = services
   const queue = createFairQueue(QUEUE_LIMITS)
   const exchangeWithUpstream = createExchange(services, findRoute, upstreams, queue)
-  metrics.watchQueue('api_proxy', queue.length)
+  metrics.watch('queued_requests', queue.length, { queue: 'api_proxy' })
 
   /**
    * Resolves in these cases:
@@ -68,7 +68,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
       if (hasStarted && !res.destroyed) await exchangeWithUpstream({ ctx, route, silenceMs, turn })
     } catch (error) {
       if (!(error instanceof QueueError)) throw error
-      metrics.upstreamResponded(rule.route, { error: 'queue_full' }, 0)
+      metrics.observe('upstream_header_duration_seconds', 0, { route: rule.route, error: 'queue_full' })
       throw upstreamQueueFull()
     } finally {
       if (turn) queue.leave(turn)

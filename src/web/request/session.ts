@@ -50,7 +50,7 @@ export function useSession(ctx: Context, record: SessionRecord): void {
 export function writeSession(ctx: Context, record: SessionRecord, sealed?: readonly string[]): void {
   const { sessionCookie, metrics } = requestSession(ctx).services
   const chunks = sealed ?? sessionCookie.seal(record)
-  metrics.sessionCookieWritten(chunks.join('').length)
+  metrics.observe('session_cookie_bytes', chunks.join('').length)
   replaceSession(ctx, record, chunks)
 }
 

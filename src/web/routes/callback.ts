@@ -42,7 +42,7 @@ export function callback(services: Services): Middleware {
       const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
       const refusal =
         completed && 'error' in completed && completed.kind !== 'failed' ? { error_code: completed.error } : {}
-      metrics.callbackEnded(reason)
+      metrics.count('callbacks_total', { outcome: reason })
       requestLog(ctx, log).warn({ event: 'login_failed', reason, ...refusal, ...access }, 'login failed')
       throw error
     }
@@ -61,13 +61,13 @@ export function callback(services: Services): Middleware {
           const missing = { event: 'scopes_missing', ...fields, scopes: scopesMissing.join(' ') }
           requestLog(ctx, log).warn(missing, 'the identity provider did not grant all requested scopes')
         }
-        metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
+        metrics.count('callbacks_total', { outcome: isRepeated ? 'repeated' : 'succeeded' })
         return publicPathOf(returnTo, homePath)
       }
       case 'restart': {
         const { why, prompt, returnTo } = completed
         requestLog(ctx, log).info({ event: 'login_restarted', reason: REASONS[why] }, 'starting the login again')
-        metrics.callbackEnded('restarted')
+        metrics.count('callbacks_total', { outcome: 'restarted' })
         // Not to the provider: another tab may have set the login cookie since the browser sent this request.
         return restartUrl(loginPath, returnTo, prompt)
       }
@@ -76,11 +76,11 @@ export function callback(services: Services): Middleware {
           { event: 'login_not_needed', reason: REASONS[completed.why] },
           'the login cannot be completed, but the browser is signed in'
         )
-        metrics.callbackEnded('repeated')
+        metrics.count('callbacks_total', { outcome: 'repeated' })
         // The login may have begun before a change of the settings.
         return publicPathOf(acceptedReturn(safeReturnTo(completed.returnTo)), homePath)
       case 'kept':
-        metrics.callbackEnded('repeated')
+        metrics.count('callbacks_total', { outcome: 'repeated' })
         return publicPathOf(completed.returnTo, homePath)
       case 'failed':
         throw completed.error

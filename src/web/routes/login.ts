@@ -45,7 +45,7 @@ export function login(services: Services): Middleware {
       )
       throw sessionCookieMissing(ctx.host !== callbackHost, otherLoopbackName(ctx, callbackHost))
     }
-    metrics.loginStarted()
+    metrics.count('logins_started_total')
     requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, begun.location)
   }
