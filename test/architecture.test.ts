@@ -30,7 +30,7 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^got$/, ['provider']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'app.ts', 'server', 'demo']],
   [/^ioredis$/, ['sessions']],
-  [/^undici$/, ['web']],
+  [/^undici$/, ['web', 'demo']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
   [/^(prom-client|@opentelemetry\/.+)$/, ['base']],

@@ -1,20 +1,13 @@
 /**
- * The APIs of the demo: the user info endpoint, and small APIs to which the API proxy of a demo forwards requests (hubs, issues,
- * a file and an event stream). As with Autodesk Platform Services, user info requires only a valid access token, while the other
- * APIs require one with a certain scope.
+ * The APIs of the demo: the user info endpoint, and the hubs, to which the API proxy of a demo forwards requests. As with Autodesk
+ * Platform Services, user info requires only a valid access token, while the hubs require one with a certain scope.
  */
-import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
-import { PassThrough } from 'node:stream'
+import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import type Koa from 'koa'
-import { isJsonObject, parseJson } from '../base/json.js'
 import { paths } from './platform.js'
 import type { Users } from './users.js'
 
 const REQUIRED_SCOPE = 'data:read'
-const FILE_BYTES = 4 * 1024 * 1024
-const MAX_BODY_BYTES = 64 * 1024
-const MAX_ISSUES = 100
-const MAX_TITLE_LENGTH = 200
 
 type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
 
@@ -68,119 +61,28 @@ export function userInfo(readAccessToken: AccessTokenReader, users: Users): Koa.
   }
 }
 
-/** Returns the proxy rules of `--demo`. */
+/** Returns the proxy rule of `--demo`. */
 export function demoRules(origin: string): string[] {
-  return [
-    `GET /api/hubs/** ${origin}/project/v1/hubs/**`,
-    `GET,POST /api/issues/*/issues ${origin}/construction/issues/v1/projects/*/issues`,
-    `GET /api/files/* ${origin}/oss/v2/files/*`,
-    `GET /api/events ${origin}/events`
-  ]
+  return [`GET /api/hubs/** ${origin}/project/v1/hubs/**`]
 }
 
-export function platformApis(readAccessToken: AccessTokenReader): Koa.Middleware {
-  const issues = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
-  const routes = [
-    [/^\/project\/v1\/hubs\/?$/, listHubs],
-    [/^\/construction\/issues\/v1\/projects\/[^/]+\/issues$/, handleIssues],
-    [/^\/oss\/v2\/files\/[^/]+$/, sendFile],
-    [/^\/events$/, sendEvents]
-  ] as const
-
-  return async function platformApis(ctx, next) {
-    const route = routes.find(([pattern]) => pattern.test(ctx.path))
-    if (!route) return next()
+/** Responds to requests for the list of hubs. Errors have the format of Autodesk Platform Services. */
+export function hubs(readAccessToken: AccessTokenReader): Koa.Middleware {
+  return async function hubs(ctx, next) {
+    if (!/^\/project\/v1\/hubs\/?$/.test(ctx.path)) return next()
     const token = readAccessToken(ctx)
     if (!token)
       reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
     else if (!token.scopes.includes(REQUIRED_SCOPE)) {
       reject(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
-    } else await route[1](ctx, token.userId)
-  }
-
-  async function handleIssues(ctx: Koa.Context, userId: string) {
-    if (ctx.method !== 'POST') {
-      ctx.body = { results: issues, pagination: { totalResults: issues.length } }
-      return
-    }
-    const title = await readTitle(ctx)
-    if (title === undefined) reject(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
-    else if (issues.length >= MAX_ISSUES) reject(ctx, 429, 'ISSUE-002', 'The demo cannot store more issues.')
-    else {
-      const issue = { id: issues.length + 1, title, createdBy: userId }
-      issues.push(issue)
-      ctx.status = 201
-      ctx.body = issue
+    } else {
+      const hub = (id: string, name: string) => ({ type: 'hubs', id, attributes: { name, region: 'EMEA' } })
+      ctx.body = { jsonapi: { version: '1.0' }, data: [hub('b.demo-1', 'Bridges'), hub('b.demo-2', 'Towers')] }
     }
   }
 }
 
-// Responds with an error in the format of Autodesk Platform Services.
 function reject(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
   ctx.status = status
   ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }
-}
-
-function listHubs(ctx: Koa.Context): void {
-  const hub = (id: string, name: string) => ({ type: 'hubs', id, attributes: { name, region: 'EMEA' } })
-  ctx.body = { jsonapi: { version: '1.0' }, data: [hub('b.demo-1', 'Bridges'), hub('b.demo-2', 'Towers')] }
-}
-
-async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
-  const issue = parseJson((await readBody(ctx, MAX_BODY_BYTES)) ?? '')
-  const title = isJsonObject(issue) ? issue.title : undefined
-  return typeof title === 'string' && title.trim() !== '' ? title.slice(0, MAX_TITLE_LENGTH) : undefined
-}
-
-let file: Buffer | undefined
-
-/** Sends the whole file, or one range of bytes (RFC 9110 section 14). */
-function sendFile(ctx: Koa.Context): void {
-  file ??= Buffer.concat(
-    Array.from({ length: FILE_BYTES / 32 }, (_, index) => createHash('sha256').update(String(index)).digest())
-  )
-  ctx.set({ 'Accept-Ranges': 'bytes', ETag: '"demo-file"', 'Content-Disposition': 'attachment; filename="demo.bin"' })
-  ctx.type = 'application/octet-stream'
-  const [range, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(ctx.get('Range')) ?? []
-  if (range === undefined || range === 'bytes=-') {
-    ctx.body = file
-    return
-  }
-  const start = from === '' ? Math.max(0, FILE_BYTES - Number(to)) : Number(from)
-  const end = from === '' || to === '' ? FILE_BYTES - 1 : Math.min(Number(to), FILE_BYTES - 1)
-  if (start > end) {
-    ctx.status = 416
-    ctx.set('Content-Range', `bytes */${FILE_BYTES}`)
-    return
-  }
-  ctx.status = 206
-  ctx.set('Content-Range', `bytes ${start}-${end}/${FILE_BYTES}`)
-  ctx.body = file.subarray(start, end + 1)
-}
-
-function sendEvents(ctx: Koa.Context): void {
-  const events = new PassThrough()
-  let count = 0
-  const send = () => {
-    count += 1
-    events.write(`data: {"count":${count}}\n\n`)
-  }
-  const timer = setInterval(send, 1000)
-  events.once('close', () => clearInterval(timer))
-  ctx.type = 'text/event-stream'
-  ctx.set('Cache-Control', 'no-cache')
-  ctx.body = events
-  send()
-}
-
-/** Reads the body of a request. Returns undefined if it is larger than `maxBytes`. */
-export async function readBody(ctx: Koa.Context, maxBytes: number): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    // Leaving the loop early would close the connection without a response.
-    if (bytes <= maxBytes) chunks.push(chunk)
-  }
-  return bytes > maxBytes ? undefined : Buffer.concat(chunks).toString()
 }

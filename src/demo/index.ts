@@ -17,7 +17,7 @@ import type Koa from 'koa'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { closeServer, listen } from '../base/listener.js'
 import { homeUrlOf, isLocalRequest } from '../config/types/urls.js'
-import { createAccessTokenReader, demoRules, platformApis, userInfo } from './apis.js'
+import { createAccessTokenReader, demoRules, hubs, userInfo } from './apis.js'
 import { createDemoPages, endRevokedSession, redirectIfSignedOut, signIn } from './pages.js'
 import { createSigningKey, paths } from './platform.js'
 import { createProvider } from './provider.js'
@@ -113,7 +113,7 @@ export async function startDemo(options: DemoOptions) {
   provider.use(countCalls(calls))
   const readAccessToken = createAccessTokenReader(signingKey, now)
   provider.use(userInfo(readAccessToken, users))
-  provider.use(platformApis(readAccessToken))
+  provider.use(hubs(readAccessToken))
   provider.use(signIn(provider, users, pages))
   provider.use(redirectIfSignedOut)
   provider.use(endRevokedSession(provider))

@@ -3,8 +3,8 @@ import type Koa from 'koa'
 import type Provider from 'oidc-provider'
 import type { ErrorOut, Interaction, KoaContextWithOIDC } from 'oidc-provider'
 import { SessionNotFound } from 'oidc-provider/lib/helpers/errors.js'
+import { readBody } from '../base/read-body.js'
 import { type Html, html, renderPage, securityPolicyFor } from '../pages/index.js'
-import { readBody } from './apis.js'
 import { paths, splitScope } from './platform.js'
 import { offeredUsers, tidyName, type Users } from './users.js'
 
@@ -207,5 +207,5 @@ export function endRevokedSession(provider: Provider): Koa.Middleware {
 /** Reads a submitted form. Throws the HTTP error 415 if the body is not a form, or 413 if the body is too large. */
 async function readForm(ctx: Koa.Context): Promise<URLSearchParams> {
   if (!ctx.is('application/x-www-form-urlencoded')) return ctx.throw(415)
-  return new URLSearchParams((await readBody(ctx, maxFormBytes)) ?? ctx.throw(413))
+  return new URLSearchParams((await readBody(ctx.req, maxFormBytes)) ?? ctx.throw(413))
 }

@@ -114,11 +114,12 @@ function signInPolicy() {
   return policy
 }
 
-// oidc-provider passes a dispatcher that rejects requests to this machine. Here, the dispatcher is removed, because the
-// demo sends requests only to the application, which is on this machine.
-function fetchFromThisMachine(url: string | URL | Request, options: RequestInit = {}): Promise<Response> {
-  const { dispatcher: _rejecting, ...others }: RequestInit & { dispatcher?: unknown } = options
-  return fetch(url, others)
+// oidc-provider passes a dispatcher that rejects requests to this machine. The demo sends requests only to the application, which is
+// on this machine, so it connects directly, even if NODE_USE_ENV_PROXY makes Node's own fetch use a proxy.
+async function fetchFromThisMachine(url: string | URL | Request, options: RequestInit = {}): Promise<Response> {
+  const { Agent, fetch } = await import('undici')
+  const direct = { ...options, dispatcher: new Agent() }
+  return (await fetch(String(url), direct as Parameters<typeof fetch>[1])) as unknown as Response
 }
 
 // Returns all scopes of Autodesk Platform Services and the scopes of this request. At the authorization endpoint, the

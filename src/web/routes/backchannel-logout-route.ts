@@ -1,6 +1,6 @@
 /** The route for logout tokens. It exists only with the setting `platform.backchannelLogout`. */
-import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
+import { readBody } from '../../base/read-body.js'
 import { closingError, invalidRequest } from '../errors/http-error.js'
 import { requestLog } from '../request/request.js'
 import type { Services } from '../services.js'
@@ -19,7 +19,11 @@ export function backchannelLogout(loading: NonNullable<Services['backchannelLogo
   return async function backchannelLogoutRoute(ctx) {
     if (!FORM.test(ctx.get('Content-Type')))
       throw closingError(400, 'The body must be application/x-www-form-urlencoded.')
-    const [token, ...more] = new URLSearchParams(await readBody(ctx.req)).getAll('logout_token')
+    const body = await readBody(ctx.req, MAX_BODY_BYTES).catch(() => {
+      throw closingError(400, 'The body is not complete.')
+    })
+    if (body === undefined) throw closingError(400, `The body must not be longer than ${MAX_BODY_BYTES} bytes.`)
+    const [token, ...more] = new URLSearchParams(body).getAll('logout_token')
     if (token === undefined || more.length > 0) throw invalidRequest('The body must contain one logout_token.')
     const endSessions = await loading
     if (!(await endSessions(token, requestLog(ctx, log)))) throw invalidRequest('The logout token cannot be used.')
@@ -27,24 +31,4 @@ export function backchannelLogout(loading: NonNullable<Services['backchannelLogo
     ctx.body = null
     ctx.status = 200
   }
-}
-
-/** @throws HttpError 400 if the body is too long or incomplete */
-function readBody(request: IncomingMessage): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
-    function add(chunk: Buffer): void {
-      length += chunk.length
-      chunks.push(chunk)
-      if (length <= MAX_BODY_BYTES) return
-      reject(closingError(400, `The body must not be longer than ${MAX_BODY_BYTES} bytes.`))
-      // The rest is read and ignored, so that the client gets the response.
-      request.off('data', add).resume()
-    }
-    request.on('data', add)
-    request.once('end', () => resolve(Buffer.concat(chunks).toString()))
-    for (const event of ['error', 'close'])
-      request.once(event, () => reject(closingError(400, 'The body is not complete.')))
-  })
 }
