@@ -24,310 +24,238 @@ interface SettingsFinding {
 
 /** True if a source sets the setting, false if it has its default. */
 type IsGiven = (key: SettingKey) => boolean
-type CheckResult = SettingsFinding | readonly SettingsFinding[] | undefined
 type SettingsCheck = (
   values: Values,
   isGiven: IsGiven,
   privateFiles: readonly PrivateFile[]
-) => CheckResult | Promise<CheckResult>
+) => Iterable<SettingsFinding> | AsyncIterable<SettingsFinding>
 
-export async function findings(
+export async function* findings(
   values: Values,
   isGiven: IsGiven,
   privateFiles: readonly PrivateFile[]
-): Promise<SettingsFinding[]> {
-  const found = await Promise.all(checks.map(check => check(values, isGiven, privateFiles)))
-  return found.flatMap(result => result ?? [])
+): AsyncGenerator<SettingsFinding> {
+  for (const check of checks) yield* check(values, isGiven, privateFiles)
+}
+
+/** The tag of a message, which begins with the key of its setting. */
+function problem({ raw }: TemplateStringsArray, ...values: readonly unknown[]): SettingsFinding {
+  const [key = '', ...words] = String.raw({ raw }, ...values).split(' ')
+  return { key, message: words.join(' ') }
+}
+
+function warning(texts: TemplateStringsArray, ...values: readonly unknown[]): SettingsFinding {
+  return { ...problem(texts, ...values), isWarning: true }
 }
 
 const checks: readonly SettingsCheck[] = [
-  function publicScopesAreInternalToo(values) {
+  function* publicScopesAreInternalToo(values) {
     const { mode, 'platform.publicTokenScopes': publicScopes, 'platform.internalTokenScopes': internalScopes } = values
-    if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
+    if (mode !== 'dual' || !publicScopes || !internalScopes) return
     const key = 'platform.publicTokenScopes'
     const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
     // The public token comes from a refresh, and a refresh cannot add scopes to those of the login (RFC 6749 section 6).
-    if (extra.length > 0) {
-      const allowed = `Use only scopes of platform.internalTokenScopes (${internalScopes.join(' ')}).`
-      return { key, message: `contains ${extra.join(' ')}, which the internal token lacks. ${allowed}` }
-    }
-    if (internalScopes.every(scope => publicScopes.includes(scope))) {
-      const message =
-        'has the same scopes as platform.internalTokenScopes, so pages have the same access as the server.'
-      return { key, isWarning: true, message }
-    }
-    return undefined
+    if (extra.length > 0)
+      yield problem`${key} contains ${extra.join(' ')}, which the internal token lacks. Use only scopes of platform.internalTokenScopes (${internalScopes.join(' ')}).`
+    else if (internalScopes.every(scope => publicScopes.includes(scope)))
+      yield warning`${key} has the same scopes as platform.internalTokenScopes, so pages have the same access as the server.`
   },
 
-  function scopesOfTheOtherMode({ mode }, isGiven) {
+  function* scopesOfTheOtherMode({ mode }, isGiven) {
     const ofOtherMode: Record<string, readonly SettingKey[]> = {
       single: ['platform.internalTokenScopes', 'platform.publicTokenScopes'],
       dual: ['platform.scopes']
     }
-    const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
-    return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}.` }))
+    for (const key of (ofOtherMode[mode ?? ''] ?? []).filter(isGiven))
+      yield warning`${key} has no effect, because mode is ${mode}.`
   },
 
-  function callbackOverPlainHttp({ 'platform.callbackUrl': url }) {
-    if (!url || isTrustworthy(url)) return undefined
-    const message =
-      'uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.'
-    return { key: 'platform.callbackUrl', isWarning: true, message }
+  function* callbackOverPlainHttp({ 'platform.callbackUrl': url }) {
+    if (url && !isTrustworthy(url))
+      yield warning`platform.callbackUrl uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.`
   },
 
-  function logoutNeedsItsEndpoint(values, isGiven) {
-    const { 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
-    if (values['logout.idp'] && endSession === 'none') {
-      return { key: 'logout.idp', message: 'is on, but platform.endSessionEndpoint is none. Set logout.idp to false.' }
-    }
-    const key = 'logout.revoke'
-    if (values[key] && isGiven(key) && revocation === 'none') {
-      return { key, isWarning: true, message: 'has no effect, because platform.revocationEndpoint is none.' }
-    }
-    return undefined
+  function* logoutNeedsItsEndpoint(values, isGiven) {
+    if (values['logout.idp'] && values['platform.endSessionEndpoint'] === 'none')
+      yield problem`logout.idp is on, but platform.endSessionEndpoint is none. Set logout.idp to false.`
+    else if (values['logout.revoke'] && isGiven('logout.revoke') && values['platform.revocationEndpoint'] === 'none')
+      yield warning`logout.revoke has no effect, because platform.revocationEndpoint is none.`
   },
 
-  function paramsAreNotInTheUrl(values) {
-    const pairs = [
+  function* paramsAreNotInTheUrl(values) {
+    for (const [key, endpointKey] of [
       ['platform.authorizationParams', 'platform.authorizationEndpoint'],
       ['platform.logoutParams', 'platform.endSessionEndpoint']
-    ] as const
-    return pairs.flatMap(([key, endpointKey]) => {
+    ] as const) {
       const url = values[endpointKey]
-      if (url === undefined || url === 'none') return []
-      const query = [...new URL(url).searchParams.keys()].map(name => name.toLowerCase())
+      const query = url && url !== 'none' ? [...new URL(url).searchParams.keys()].map(name => name.toLowerCase()) : []
       const name = Object.keys(values[key] ?? {}).find(param => query.includes(param.toLowerCase()))
-      return name === undefined
-        ? []
-        : [{ key, message: `contains ${name}, which the URL of ${endpointKey} has too. Remove one.` }]
-    })
+      if (name !== undefined)
+        yield problem`${key} contains ${name}, which the URL of ${endpointKey} has too. Remove one.`
+    }
   },
 
   // APS rejects a login without scopes, and an empty variable is often meant as one that is not set.
-  function scopesAreEmpty({
-    mode,
-    'platform.scopes': scopes,
-    'platform.issuer': issuer,
-    'platform.tokenEndpoint': url
-  }) {
-    if (mode !== 'single' || scopes?.length !== 0 || issuer !== undefined || url !== undefined) return undefined
-    const message = 'is empty, so logins request no scope. Remove the setting to request the default scopes.'
-    return { key: 'platform.scopes', isWarning: true, message }
+  function* scopesAreEmpty({ mode, 'platform.scopes': scopes, ...values }) {
+    const isAps = values['platform.issuer'] === undefined && values['platform.tokenEndpoint'] === undefined
+    if (mode === 'single' && scopes?.length === 0 && isAps)
+      yield warning`platform.scopes is empty, so logins request no scope. Remove the setting to request the default scopes.`
   },
 
   // A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
   // 2.4), so each login needs an ID token.
-  function backchannelLogoutNeedsOpenid(values) {
+  function* backchannelLogoutNeedsOpenid(values) {
     const { mode, 'platform.backchannelLogout': isOn, 'platform.issuer': issuer } = values
     const key = 'platform.backchannelLogout'
-    if (!isOn || !mode) return undefined
-    if (issuer === undefined) {
-      const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
-      return { key, message: `is on without platform.issuer, but ${reason}. Set platform.issuer.` }
-    }
+    if (!isOn || !mode) return
     const login = loginScopesOf(values)
-    if (!login.scopes || login.scopes.includes('openid')) return undefined
-    const found = `is on, but ${login.key} does not contain openid, so the server does not know to whom a session belongs`
-    return { key, message: `${found}. Add openid to ${login.key}.` }
+    if (issuer === undefined)
+      yield problem`${key} is on without platform.issuer, but the server needs the issuer to find the keys of the provider, with which it checks logout tokens. Set platform.issuer.`
+    else if (login.scopes && !login.scopes.includes('openid'))
+      yield problem`${key} is on, but ${login.key} does not contain openid, so the server does not know to whom a session belongs. Add openid to ${login.key}.`
   },
 
-  function everyoneMaySignIn({ 'platform.clientId': clientId }, isGiven) {
-    const key = 'access.allow'
-    if (clientId === undefined || isGiven(key)) return undefined
-    const message =
-      'is not set, so every account of the identity provider may sign in. Set it to e-mail addresses, domains or claims, or to "*" to allow every account.'
-    return { key, isWarning: true, message }
+  function* everyoneMaySignIn({ 'platform.clientId': clientId }, isGiven) {
+    if (clientId !== undefined && !isGiven('access.allow'))
+      yield warning`access.allow is not set, so every account of the identity provider may sign in. Set it to e-mail addresses, domains or claims, or to "*" to allow every account.`
   },
 
   // Only an ID token says how and when a user has signed in.
-  function authenticationNeedsAnIdToken(values) {
+  function* authenticationNeedsAnIdToken(values) {
     const { key: scopesKey, scopes } = loginScopesOf(values)
     const { 'access.acr': acr, 'platform.authorizationParams': params = {} } = values
-    if (!scopes) return undefined
-    const wanted: readonly (readonly [key: SettingKey, isChecked: boolean, name: string])[] = [
-      ['access.acr', acr !== undefined, 'is set'],
-      ['platform.authorizationParams', MAX_AGE in params, `contains ${MAX_AGE}`]
-    ]
-    const unanswered = wanted.flatMap(([key, isChecked, name]) => {
-      const message = `${name}, but ${scopesKey} does not contain openid, so the provider sends no ID token, and no user could sign in. Add openid to ${scopesKey}.`
-      return isChecked && !scopes.includes('openid') ? [{ key, message }] : []
-    })
-    if (acr || !('acr_values' in params)) return unanswered
-    const message =
-      'requests acr_values without access.acr, but a user can remove the parameter, and a provider may ignore it. Set access.acr to the levels that are sufficient.'
-    return [...unanswered, { key: 'platform.authorizationParams', isWarning: true, message }]
+    if (!scopes) return
+    const unanswered = `, but ${scopesKey} does not contain openid, so the provider sends no ID token, and no user could sign in. Add openid to ${scopesKey}.`
+    const hasIdToken = scopes.includes('openid')
+    if (acr && !hasIdToken) yield problem`access.acr is set${unanswered}`
+    if (MAX_AGE in params && !hasIdToken) yield problem`platform.authorizationParams contains ${MAX_AGE}${unanswered}`
+    if (!acr && 'acr_values' in params)
+      yield warning`platform.authorizationParams requests acr_values without access.acr, but a user can remove the parameter, and a provider may ignore it. Set access.acr to the levels that are sufficient.`
   },
 
   // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
   // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
-  function accessListNeedsClaims(values) {
+  function* accessListNeedsClaims(values) {
     const { 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
     const { key: scopesKey, scopes } = loginScopesOf(values)
-    if (!allow?.length || userInfo !== 'none' || !scopes) return undefined
-    const key = 'access.allow'
-    if (!scopes.includes('openid')) {
-      const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} does not contain openid, so the server cannot learn who a user is`
-      return { key, message: `${found}. Add openid and email to ${scopesKey}, or set platform.userinfoEndpoint.` }
-    }
-    if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
-    const message = `reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, no user can sign in.`
-    return { key, isWarning: true, message }
+    if (!allow?.length || userInfo !== 'none' || !scopes) return
+    if (!scopes.includes('openid'))
+      yield problem`access.allow is set, but platform.userinfoEndpoint is none and ${scopesKey} does not contain openid, so the server cannot learn who a user is. Add openid and email to ${scopesKey}, or set platform.userinfoEndpoint.`
+    else if (!scopes.includes('email') && !allow.every(isClaimEntry))
+      yield warning`access.allow reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, no user can sign in.`
   },
 
-  function keyFitsTheMethod({ 'platform.clientAuthMethod': method }, isGiven) {
-    const hasKey = isGiven('platform.clientKey')
-    if (method === undefined || hasKey === (method === 'private_key_jwt')) return undefined
-    if (hasKey) {
-      const message = `has no effect, because platform.clientAuthMethod is ${method}.`
-      return { key: 'platform.clientKey', isWarning: true, message }
-    }
-    const message =
-      'is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
-    return { key: 'platform.clientAuthMethod', message }
+  function* keyFitsTheMethod({ 'platform.clientAuthMethod': method }, isGiven) {
+    const [needsKey, hasKey] = [method === 'private_key_jwt', isGiven('platform.clientKey')]
+    if (method !== undefined && hasKey && !needsKey)
+      yield warning`platform.clientKey has no effect, because platform.clientAuthMethod is ${method}.`
+    if (needsKey && !hasKey)
+      yield problem`platform.clientAuthMethod is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.`
   },
 
-  function listenersHaveSeparatePorts(values) {
-    const { port, host, 'forwardAuth.address': forwardAuth, 'metrics.address': metrics } = values
+  function* listenersHaveSeparatePorts({ port, host, ...values }) {
     const listeners = [
       { key: 'port', port, host, name: 'the server itself' },
-      { key: 'forwardAuth.address', ...forwardAuth, name: 'forward-auth' },
-      { key: 'metrics.address', ...metrics, name: 'metrics' }
+      { key: 'forwardAuth.address', ...values['forwardAuth.address'], name: 'forward-auth' },
+      { key: 'metrics.address', ...values['metrics.address'], name: 'metrics' }
     ] as const
-    return listeners.flatMap(({ key, port, host }, index) => {
-      // With port 0, each listener gets a different free port, so there is no conflict. Without a host, a listener uses
-      // its port on all interfaces.
-      const isTaken = (other: (typeof listeners)[number]) =>
-        port && other.port === port && (other.host === undefined || host === undefined || other.host === host)
-      return listeners
-        .slice(0, index)
-        .filter(isTaken)
-        .map(({ name }) => ({
-          key,
-          message: `has the port ${port}, which ${name} already uses. Set a different port.`
-        }))
-    })
+    for (const [index, { key, port, host }] of listeners.entries())
+      for (const other of listeners.slice(0, index)) {
+        // Without a host, a listener uses its port on all interfaces.
+        const sharesHost = other.host === undefined || host === undefined || other.host === host
+        // With port 0, each listener gets a different free port.
+        if (port && other.port === port && sharesHost)
+          yield problem`${key} has the port ${port}, which ${other.name} already uses. Set a different port.`
+      }
   },
 
-  function sessionsInRedisNeedRedis({ 'session.store': store, 'redis.url': url }) {
-    if (store !== 'redis' || url !== undefined) return undefined
-    const message =
-      'is redis, but redis.url is not set. Set redis.url, for example to redis://localhost:6379, or set session.store to cookie.'
-    return { key: 'session.store', message }
+  function* sessionsInRedisNeedRedis({ 'session.store': store, 'redis.url': url }) {
+    if (store === 'redis' && url === undefined)
+      yield problem`session.store is redis, but redis.url is not set. Set redis.url, for example to redis://localhost:6379, or set session.store to cookie.`
   },
 
-  function forwardAuthWithoutRedis({ 'forwardAuth.address': address, 'redis.url': url }) {
-    if (address === undefined || url !== undefined) return undefined
-    const message =
-      "is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
-    return { key: 'forwardAuth.address', isWarning: true, message }
+  function* forwardAuthWithoutRedis({ 'forwardAuth.address': address, 'redis.url': url }) {
+    if (address !== undefined && url === undefined)
+      yield warning`forwardAuth.address is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out.`
   },
 
   // If a shutdown interrupts a refresh, the old refresh token may already have been used, and the browser does not receive the
   // new token, so the session is lost.
-  function graceCoversARefresh(values) {
-    const { mode, 'platform.timeout': timeoutSeconds, 'shutdown.grace': graceSeconds } = values
-    if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
+  function* graceCoversARefresh({ mode, 'platform.timeout': timeoutSeconds, 'shutdown.grace': graceSeconds }) {
+    if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return
     const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
-    if (graceSeconds >= longest) return undefined
-    const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeout)`
-    const message = `is ${graceSeconds}, but ${duration}. If a shutdown interrupts a refresh, that user must sign in again.`
-    return { key: 'shutdown.grace', isWarning: true, message }
+    if (graceSeconds < longest)
+      yield warning`shutdown.grace is ${graceSeconds}, but a refresh may take ${longest} seconds (${calls} of up to platform.timeout). If a shutdown interrupts a refresh, that user must sign in again.`
   },
 
-  function publicTokenNeedsDualMode({ mode, 'apiProxy.rules': proxyRules = [] }) {
-    const unusable = proxyRules.filter(({ token }) => token === 'public' && mode === 'single')
-    return unusable.map(({ text }) => ({
-      key: 'apiProxy.rules',
-      message: `cannot contain the rule ${quote(maskRule(text))}, because it uses the public token, but mode is single. Use token=internal.`
-    }))
+  function* publicTokenNeedsDualMode({ mode, 'apiProxy.rules': rules = [] }) {
+    for (const { text } of rules.filter(({ token }) => token === 'public' && mode === 'single'))
+      yield problem`apiProxy.rules cannot contain the rule ${quote(maskRule(text))}, because it uses the public token, but mode is single. Use token=internal.`
   },
 
-  function proxyNeedsFetchMetadata(values) {
-    const { 'platform.callbackUrl': url, 'apiProxy.rules': proxyRules = [], 'apiProxy.csrfHeader': csrfHeader } = values
-    if (proxyRules.length === 0 || csrfHeader !== undefined || !url || isTrustworthy(url)) return undefined
-    const message =
-      'is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set apiProxy.csrfHeader.'
-    return { key: 'apiProxy.rules', isWarning: true, message }
+  function* proxyNeedsFetchMetadata({ 'platform.callbackUrl': url, 'apiProxy.rules': rules = [], ...values }) {
+    if (rules.length > 0 && values['apiProxy.csrfHeader'] === undefined && url && !isTrustworthy(url))
+      yield warning`apiProxy.rules is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set apiProxy.csrfHeader.`
   },
 
   // WCAG 2.2, success criterion 1.1.1.
-  function logoNeedsName({ 'branding.logo': logo, 'branding.name': name }) {
-    if (logo === undefined || name !== undefined) return undefined
-    const message =
-      'is set without branding.name, so screen readers cannot tell what the logo shows. Set branding.name.'
-    return { key: 'branding.logo', message }
+  function* logoNeedsName({ 'branding.logo': logo, 'branding.name': name }) {
+    if (logo !== undefined && name === undefined)
+      yield problem`branding.logo is set without branding.name, so screen readers cannot tell what the logo shows. Set branding.name.`
   },
 
-  async function redisTlsNeedsRedis(values, isGiven) {
+  async function* redisTlsNeedsRedis(values, isGiven) {
     const { 'redis.url': redisUrl, 'redis.certFile': certFile, 'redis.keyFile': keyFile } = values
-    const all = ['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const
-    const given = all.filter(isGiven)
-    if (!isGiven('redis.url')) {
-      return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redis.url is not set.' }))
-    }
-    if (redisUrl && !redisUrl.tls) {
-      const message =
-        'is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.'
-      return given.map(key => ({ key, message }))
-    }
+    for (const key of (['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const).filter(
+      isGiven
+    ))
+      if (!isGiven('redis.url')) yield warning`${key} has no effect, because redis.url is not set.`
+      else if (redisUrl && !redisUrl.tls)
+        yield problem`${key} is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.`
+    if (!isGiven('redis.url') || (redisUrl && !redisUrl.tls)) return
     if (certFile !== undefined && keyFile !== undefined) {
       const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
-      if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return undefined
-      const message = `is not the key of the certificate in redis.certFile. Set it to the file with that key.`
-      return { key: 'redis.keyFile', message }
+      if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
+        yield problem`redis.keyFile is not the key of the certificate in redis.certFile. Set it to the file with that key.`
     }
-    const pair = ['redis.certFile', 'redis.keyFile'] as const
-    const [key, ...others] = pair.filter(isGiven)
-    if (key === undefined || others.length > 0) return undefined
-    return { key, message: `is set without ${pair.find(other => other !== key)}. Set both or neither.` }
+    for (const [key, other] of [
+      ['redis.certFile', 'redis.keyFile'],
+      ['redis.keyFile', 'redis.certFile']
+    ] as const)
+      if (isGiven(key) && !isGiven(other)) yield problem`${key} is set without ${other}. Set both or neither.`
   },
 
-  /**
-   * Checks the settings that name a file or folder inside wwwroot. If wwwroot is invalid, these settings cannot be
-   * checked.
-   */
-  async function wwwrootHasTheNamedFiles(values) {
-    if (!('wwwroot' in values)) return undefined
+  // If wwwroot is invalid, the settings that name a file or folder inside it cannot be checked.
+  async function* wwwrootHasTheNamedFiles(values) {
+    if (!('wwwroot' in values)) return
     const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values
-    const found: SettingsFinding[] = []
-    if (fallback !== undefined && !(await statIfPossible(join(wwwroot, fallback)))?.isFile()) {
-      const message = `cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
-      found.push({ key: 'fallback', message })
-    }
-    for (const folder of hashedAssets) {
-      if ((await statIfPossible(join(wwwroot, folder)))?.isDirectory()) continue
-      const message = `lists ${quote(folder)}, but wwwroot has no such folder.`
-      found.push({ key: 'hashedAssets', isWarning: true, message })
-    }
-    return found
+    if (fallback !== undefined && !(await statIfPossible(join(wwwroot, fallback)))?.isFile())
+      yield problem`fallback cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
+    for (const folder of hashedAssets)
+      if (!(await statIfPossible(join(wwwroot, folder)))?.isDirectory())
+        yield warning`hashedAssets lists ${quote(folder)}, but wwwroot has no such folder.`
   },
 
-  // If wwwroot is invalid, there is no folder in which to look for these files.
-  function privateFilesArePrivate(values, _isGiven, privateFiles) {
-    return 'wwwroot' in values ? publishedFiles(privateFiles, values.wwwroot ?? STARTER_PAGE) : undefined
+  async function* privateFilesArePrivate(values, _isGiven, privateFiles) {
+    if ('wwwroot' in values) yield* await publishedFiles(privateFiles, values.wwwroot ?? STARTER_PAGE)
   },
 
   // A pattern that matches no file is probably wrong, and the files that it was meant for may be public.
-  async function filePatternsMatchFiles({ 'access.files': patterns, ...values }) {
-    if (!patterns || !('wwwroot' in values)) return undefined
+  async function* filePatternsMatchFiles({ 'access.files': patterns, ...values }) {
+    if (!patterns || !('wwwroot' in values)) return
     const { wwwroot } = values
-    const key = 'access.files'
-    if (wwwroot === undefined) {
-      const message = 'has no effect, because wwwroot is not set. The files of the starter page are always public.'
-      return { key, isWarning: true, message }
-    }
-    const findings = patterns.map(async pattern => {
-      const why = await whyNoFile(pattern, wwwroot)
-      return why === undefined
-        ? []
-        : [{ key, isWarning: true, message: `contains ${quote(pattern.text)}, but ${why}` } as const]
-    })
-    return (await Promise.all(findings)).flat()
+    if (wwwroot === undefined)
+      yield warning`access.files has no effect, because wwwroot is not set. The files of the starter page are always public.`
+    else
+      for (const pattern of patterns) {
+        const why = await whyNoFile(pattern, wwwroot)
+        if (why !== undefined) yield warning`access.files contains ${quote(pattern.text)}, but ${why}`
+      }
   }
 ]
 
 /** Returns which setting contains the scopes of a login, and its value. */
-export function loginScopesOf({ mode, ...values }: Values) {
+function loginScopesOf({ mode, ...values }: Values) {
   const key = mode === 'dual' ? 'platform.internalTokenScopes' : 'platform.scopes'
   return { key, scopes: mode && values[key] } as const
 }

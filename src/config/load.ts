@@ -189,7 +189,7 @@ export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<R
   }
   const privateFiles = [...filesOf(layers, file, cwd), ...named]
   const isSetSomewhere = (key: SettingKey) => sources[key] !== atDefault
-  for (const { isWarning, ...finding } of await findings(finished, isSetSomewhere, privateFiles))
+  for await (const { isWarning, ...finding } of findings(finished, isSetSomewhere, privateFiles))
     (isWarning ? warnings : problems).push({ source: sources[finding.key as SettingKey], ...finding })
   return { values: finished, sources, problems, warnings, file: file.file, privateFiles }
 }

@@ -11,7 +11,6 @@ import { setImmediate } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import { connectOptions } from '#src/base/connect-options.js'
-import { checkProxyVariables } from '#src/cli/check/local-settings.js'
 import { createAgents, openTunnel } from '#src/provider/outbound.js'
 import { ProviderError } from '#src/provider/provider-error.js'
 import { createTransport } from '#src/provider/transport.js'
@@ -227,13 +226,6 @@ test('an IP address of a proxy with TLS is not sent as a server name', async t =
     t.is((error as NodeJS.ErrnoException).code, 'DEPTH_ZERO_SELF_SIGNED_CERT')
   }
   t.deepEqual(names, ['localhost'])
-})
-
-test('check names variables for a proxy that are only in .env', async t => {
-  const cwd = await tempFolder(t, { '.env': 'HTTPS_PROXY=http://proxy.example:3128\nNO_PROXY=a.example\n' })
-  const [finding] = await checkProxyVariables({ NO_PROXY: 'a.example' }, cwd)
-  t.regex(finding?.message ?? '', /^HTTPS_PROXY in \.env has no effect/)
-  t.deepEqual(await checkProxyVariables({ NO_PROXY: 'a.example', HTTPS_PROXY: 'x' }, cwd), [])
 })
 
 for (const [limitMs, expected] of [

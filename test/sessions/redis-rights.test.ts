@@ -64,7 +64,7 @@ test('none of the documented commands is superfluous', async t => {
   const stats = await redis.admin.info('commandstats')
   const used = new Set([...stats.matchAll(/cmdstat_(\w+):/g)].map(([, command]) => `+${command}`))
   // `check` tests these commands, whether this test uses them or not. The statistics do not name subcommands.
-  const tested = new Set(['+client|setname', ...serverCommands.map(([name]) => `+${name.toLowerCase()}`)])
+  const tested = new Set(['+client|setname', ...serverCommands('').map(([name]) => `+${name.toLowerCase()}`)])
   const commands = documentedRights.filter(right => right.startsWith('+') && !tested.has(right))
   t.true(commands.length > 0)
   for (const command of commands) t.true(used.has(command), command)

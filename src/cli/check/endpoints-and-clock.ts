@@ -8,6 +8,7 @@ import { type Endpoint, ProviderError } from '../../provider/provider-error.js'
 import { createTransport, type Transport } from '../../provider/transport.js'
 import { findingOfError } from './endpoint-errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
+import { problemOfProxy } from './network-errors.js'
 
 /**
  * The client for requests to the identity provider, configured as in the server. All requests of the checks share one
@@ -111,15 +112,13 @@ export async function checkOutbound(_provider: Provider, metadata: ProviderMetad
   const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = metadata
   const urls = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(url => url !== undefined)
   const origins = [...new Set(urls.map(url => new URL(url).origin))]
-  const proxies = origins.map(outboundProxy)
-  if (proxies.every(proxy => proxy === undefined)) return []
-  return origins.map((origin, index) => {
-    const proxy = proxies[index]
+  if (origins.every(origin => outboundProxy(origin) === undefined)) return []
+  return origins.map(origin => {
+    const proxy = outboundProxy(origin)
     if (proxy === undefined) return ok`Calls to ${origin} use no proxy (NO_PROXY).`
-    const shown = maskUrl(proxy)
-    if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol))
-      return ok`Calls to ${origin} go through the proxy ${shown} from the environment.`
-    return failed`The proxy ${shown} is not an http or https URL. Next: Set HTTPS_PROXY to a URL such as http://host:port.`
+    const problem = problemOfProxy(proxy)
+    if (problem !== undefined) return failed`${problem}`
+    return ok`Calls to ${origin} go through the proxy ${maskUrl(proxy)} from the environment.`
   })
 }
 

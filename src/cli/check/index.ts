@@ -22,7 +22,6 @@ import {
   checkFiles,
   checkOpenid,
   checkProxy,
-  checkProxyVariables,
   checkScopes,
   checkSettings,
   checkTls,
@@ -55,7 +54,6 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
     ['wwwroot', checkWwwroot(config)],
     ['extension', checkExtension(config)],
     ['redis', checkRedis(config)],
-    ['proxy', checkProxyVariables(env)],
     ['proxy', checkProxy(config)],
     ...checksOf(provider)
   ]

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
@@ -7,7 +8,7 @@ import { errorCode } from '../../base/error-code.js'
 import type { LoadedConfig } from '../../config/load.js'
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
-import { type Environment, readDotEnv } from '../../config/sources/dot-env.js'
+import type { Environment } from '../../config/sources/dot-env.js'
 import { isClaimEntry } from '../../config/types/access-entry.js'
 import { type ConfigError, type ConfigProblem, describeProblem } from '../../config/types/problem.js'
 import { isProtectedFile } from '../../config/types/protected-files.js'
@@ -18,7 +19,7 @@ import { quirksOf } from '../../provider/quirks.js'
 import { isWellKnown } from '../../web/static/open-inside.js'
 import { messageOf } from '../terminal/expected-errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
-import { connectionError, explainCallError } from './network-errors.js'
+import { explainCallError } from './network-errors.js'
 
 export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   const source = file === undefined ? 'without a settings file' : `with the file ${file}`
@@ -140,44 +141,27 @@ export function checkProxy({ apiProxy: { rules } }: Config): Promise<Finding[]> 
 
 async function checkUpstream(origin: string): Promise<Finding> {
   const { protocol, hostname, host, port } = new URL(origin)
-  const checked = { host, setting: 'apiProxy.rules', timeoutSeconds: UPSTREAM_SECONDS }
   const timeoutMs = UPSTREAM_SECONDS * 1000
   // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
   const address = hostname.replace(/^\[|\]$/g, '')
   const isTls = protocol === 'https:'
   const target = { host: address, port: Number(port || (isTls ? 443 : 80)) }
   const proxy = isTls ? outboundProxy(origin) : undefined
-  const tunnel = proxy === undefined ? undefined : await tunnelOrError(proxy, origin, timeoutMs)
-  if (tunnel instanceof Error) return failed`${explainCallError(errorCode(tunnel), proxy, checked)}`
-  const tls = { ...(tunnel ? { socket: tunnel } : target), ...(!isIP(address) && { servername: address }) }
-  const socket = isTls ? connectTls(tls) : connectPlain(target)
-  const code = await connectionError(socket, isTls ? 'secureConnect' : 'connect', timeoutMs)
-  if (code !== undefined) return failed`${explainCallError(code, undefined, checked)}`
-  return ok`${origin} accepts connections${isTls ? wayTo(proxy) : ''}.`
+  try {
+    const way = proxy === undefined ? target : { socket: await openTunnel(proxy, origin, timeoutMs) }
+    const socket = isTls ? connectTls({ ...way, ...(!isIP(address) && { servername: address }) }) : connectPlain(target)
+    await opened(socket, isTls ? 'secureConnect' : 'connect', timeoutMs)
+    return ok`${origin} accepts connections${proxy === undefined ? '' : ` through the proxy ${maskUrl(proxy)}`}.`
+  } catch (error) {
+    const checked = { host, setting: 'apiProxy.rules', timeoutSeconds: UPSTREAM_SECONDS }
+    return failed`${explainCallError(errorCode(error), proxy, checked)}`
+  }
 }
 
-/** Returns the tunnel, or the error of the proxy. */
-function tunnelOrError(proxy: string, origin: string, timeoutMs: number): Promise<Socket | Error> {
-  return openTunnel(proxy, origin, timeoutMs).catch((error: Error) => error)
-}
-
-// Without a proxy in the environment, it goes without saying that the connection is direct.
-function wayTo(proxy: string | undefined): string {
-  if (proxy !== undefined) return ` through the proxy ${maskUrl(proxy)} from the environment`
-  return outboundProxy('https://any.invalid') === undefined ? '' : ' without a proxy (NO_PROXY)'
-}
-
-const PROXY_VARIABLES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap(name => [
-  name,
-  name.toLowerCase()
-])
-
-/** Warns about variables for an outbound proxy that are only in `.env`, because only the environment is read for them. */
-export async function checkProxyVariables(env: Environment, cwd = process.cwd()): Promise<Finding[]> {
-  const { fromDotEnv } = await readDotEnv(cwd)
-  const ignored = PROXY_VARIABLES.filter(name => fromDotEnv[name] !== undefined && env[name] === undefined)
-  if (ignored.length === 0) return []
-  return [
-    warning`${ignored.join(', ')} in .env has no effect, because this variable is read only from the environment of the process. Next: Set it in the environment, for example with docker run --env-file or EnvironmentFile= of systemd.`
-  ]
+/** Waits until a connection works, and closes it again. */
+async function opened(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
+  // A connection that the other side closes can emit a second error, for example a TLS alert after ECONNRESET.
+  socket.on('error', () => {})
+  socket.setTimeout(timeoutMs, () => socket.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })))
+  await once(socket, event).finally(() => socket.destroy())
 }

@@ -1,38 +1,7 @@
 /** Explains connections that fail. An explanation is the text of a finding. */
-import type { Socket } from 'node:net'
-import { errorCode } from '../../base/error-code.js'
 import { parseProxy } from '../../config/outbound-proxy.js'
 import { messageOf } from '../terminal/expected-errors.js'
 import { textFor } from './findings.js'
-
-/**
- * Opens a connection and closes it again. Returns the code of the error if the connection fails, and undefined if it works.
- * @param opened the event of the socket after which the connection works
- * @param lateMs how long to wait after this event for an error, or for an error reply of Redis
- */
-export function connectionError(
-  socket: Socket,
-  opened: 'connect' | 'secureConnect',
-  timeoutMs: number,
-  lateMs = 0
-): Promise<string | undefined> {
-  return new Promise(resolve => {
-    let timer = setTimeout(() => end('ETIMEDOUT'), timeoutMs)
-    function end(code: string | undefined) {
-      clearTimeout(timer)
-      socket.destroy()
-      resolve(code)
-    }
-    // A connection that the other side closes can emit a second error, for example a TLS alert after ECONNRESET.
-    socket.on('error', error => end(errorCode(error) ?? 'unknown'))
-    socket.once('close', () => end(undefined))
-    socket.once('data', data => end(/^-(ERR max number of clients|[A-Z]+)/.exec(data.toString('latin1'))?.[1]))
-    socket.once(opened, () => {
-      clearTimeout(timer)
-      timer = setTimeout(() => end(undefined), lateMs)
-    })
-  })
-}
 
 /** A host, the setting that contains its URL, and the time limit of the connection. */
 export interface CheckedHost {
@@ -75,7 +44,7 @@ const OF_PROXY = /^(PROXY_|ENOTFOUND$|EAI_|ECONNREFUSED$|E(NET|HOST)UNREACH$)/
 export function explainCallError(code: string | undefined, proxy: string | undefined, checked: CheckedHost): string {
   if (proxy === undefined || !OF_PROXY.test(code ?? '')) return explainConnectionError(code, checked)
   const problem = problemOfProxy(proxy)
-  if (problem !== undefined) return `${problem} Next: Set HTTPS_PROXY to a URL such as http://host:port.`
+  if (problem !== undefined) return problem
   const { host } = new URL(proxy)
   const [, status] = /^PROXY_RESPONDED_(\d+)$/.exec(code ?? '') ?? []
   const ofProxy = { ...checked, host: `the proxy ${host}`, setting: 'HTTPS_PROXY' }
@@ -85,12 +54,12 @@ export function explainCallError(code: string | undefined, proxy: string | undef
   return `${text} Next: Check HTTPS_PROXY, and whether the proxy allows this host. List hosts that need no proxy in NO_PROXY.`
 }
 
-/** Returns the reason why the server cannot use a proxy. The reason contains no part of its URL. */
-function problemOfProxy(proxy: string): string | undefined {
+/** Returns the text of a finding if the server cannot use a proxy. It contains no part of the proxy's URL. */
+export function problemOfProxy(proxy: string): string | undefined {
   try {
     parseProxy(proxy)
     return undefined
   } catch (error) {
-    return messageOf(error)
+    return `${messageOf(error)} Next: Set HTTPS_PROXY to a URL such as http://host:port.`
   }
 }
