@@ -1,12 +1,11 @@
 /**
  * The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or
- * more. `http-error` creates errors of this server, with the codes in `error-codes`. `login-error` is the response to a failed
- * login, and `thrown-error` decides about errors of custom routes, of Koa and of packages.
+ * more. `error-codes` is the table of the responses, and `http-error` an error with one of them. `thrown-error` decides which one an
+ * error becomes, and `login-error` does so for failed logins and for the identity provider.
  */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
-import { SessionTooLargeError } from '../../cookie/session-cookie.js'
-import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
+import { ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { frameOf } from '../request/navigation.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
@@ -14,9 +13,8 @@ import { returnToOf, signInUrl } from '../request/returning.js'
 import { sessionRecord } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
 import type { Services } from '../services.js'
-import { HttpError, methodNotAllowed, notFound, TemporarilyUnavailableError } from './http-error.js'
-import { providerFailure } from './login-error.js'
-import { httpErrorOfThrown } from './thrown-error.js'
+import { HttpError, methodNotAllowed, type Retry } from './http-error.js'
+import { httpErrorOf } from './thrown-error.js'
 
 /**
  * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie
@@ -31,7 +29,7 @@ export function errors(services: Services): Middleware {
     try {
       await next()
       if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) {
-        throw ctx.method === 'GET' || ctx.method === 'HEAD' ? notFound() : methodNotAllowed('GET, HEAD')
+        throw ctx.method === 'GET' || ctx.method === 'HEAD' ? new HttpError('not_found') : methodNotAllowed('GET, HEAD')
       }
     } catch (error) {
       const httpError = httpErrorOf(error, wasExecuted(ctx))
@@ -67,10 +65,8 @@ export function errors(services: Services): Middleware {
   }
 
   function sendPage(ctx: Context, httpError: HttpError) {
-    const { status, error, message: description, diagnosis, refusal } = httpError
-    const unavailable = httpError instanceof TemporarilyUnavailableError ? httpError : undefined
+    const { status, error, message: description, diagnosis, refusal, retry } = httpError
     const canOpenAgain = ctx.method === 'GET'
-    const retry = canOpenAgain ? unavailable : undefined
     const frame = frameOf(ctx.req.headers)
     const inLogin = ctx.path === AUTH_ROUTES.callback
     const language = pages.languageFor(ctx.acceptsLanguages())
@@ -96,15 +92,13 @@ export function errors(services: Services): Middleware {
       canOpenAgain,
       // The routes under /api/auth accept no HEAD.
       asksWith: isAuthPath(ctx.path) ? ('GET' as const) : ('HEAD' as const),
-      isUnsent: !canOpenAgain && !wasExecuted(ctx) && (status === 401 || unavailable !== undefined),
+      isUnsent: !canOpenAgain && !wasExecuted(ctx) && (status === 401 || retry !== undefined),
       frame,
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
       // again.
       isSignedIn: canOpenAgain && !inLogin && sessionRecord(ctx) !== undefined,
-      retryAfterSeconds: retry?.retryAfterSeconds,
-      retryPath: retry?.retryPath,
-      ...waitingTimes(retry),
-      mayBeOver: unavailable?.mayBeOver ?? false
+      ...(canOpenAgain && retry && waitingTimes(retry)),
+      mayBeOver: retry?.mayBeOver ?? false
     }
     ctx.body =
       diagnosis && frame !== 'other'
@@ -127,47 +121,18 @@ function fieldsOf({ method, path }: Context, { status, error, reason }: HttpErro
   return { method, path, status, error_code: error, ...(reason !== error && { reason }) }
 }
 
-function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
-  if (isExecuted && isTemporary(error)) {
-    // A TemporarilyUnavailableError would ask the client to send the request again, and the handler would run a second time.
-    const description = 'The request was executed, but this server cannot save its result at the moment.'
-    return new HttpError({ status: 503, error: 'temporarily_unavailable', description })
-  }
-  if (error instanceof HttpError) return error
-  if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
-  if (error instanceof UnknownKeyError || error instanceof StoreUnavailableError) {
-    const description =
-      error instanceof UnknownKeyError
-        ? 'The key of the logout token is unknown. Send the token again later.'
-        : 'This server cannot handle the request at the moment.'
-    return new TemporarilyUnavailableError({ description, retryAfterSeconds: error.retryAfterSeconds })
-  }
-  if (error instanceof SessionTooLargeError) {
-    const description = isExecuted
-      ? 'The request was executed, but its session is too large to be saved.'
-      : 'The tokens of this login are too large for a session of this server.'
-    return new HttpError({ status: 500, error: 'session_too_large', description })
-  }
-  const asked = httpErrorOfThrown(error)
-  return (
-    asked ?? new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })
-  )
-}
-
-function isTemporary(error: unknown): boolean {
-  return error instanceof TemporarilyUnavailableError || error instanceof StoreUnavailableError
-}
-
 // After this time without tokens, a page offers a sign-in, because a provider may refuse the refreshes of a session, but no login.
 const SIGN_IN_AFTER_SECONDS = 30
 const MAX_INTERVAL_SECONDS = 60
 
 /** Without scripts, the page loads itself again. The longer the session has had no tokens, the longer is the interval. */
-function waitingTimes(retry: TemporarilyUnavailableError | undefined) {
-  if (retry?.withoutTokensSeconds === undefined) return {}
-  const { retryAfterSeconds, withoutTokensSeconds: seconds } = retry
+function waitingTimes({ afterSeconds, path, withoutTokensSeconds: seconds }: Retry) {
   return {
-    refreshSeconds: Math.max(retryAfterSeconds, Math.min(MAX_INTERVAL_SECONDS, Math.round(seconds / 2))),
-    signInAfterSeconds: Math.max(0, SIGN_IN_AFTER_SECONDS - seconds)
+    retryAfterSeconds: afterSeconds,
+    retryPath: path,
+    ...(seconds !== undefined && {
+      refreshSeconds: Math.max(afterSeconds, Math.min(MAX_INTERVAL_SECONDS, Math.round(seconds / 2))),
+      signInAfterSeconds: Math.max(0, SIGN_IN_AFTER_SECONDS - seconds)
+    })
   }
 }

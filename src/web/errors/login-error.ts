@@ -1,81 +1,66 @@
-/** Creates the callback's error response for a failed login. */
+/** The error responses to failed logins, and to requests that the identity provider did not handle. */
 
 import type { Context } from 'koa'
-import type { CookieNames, Site } from '../../config/site.js'
+import type { Site } from '../../config/site.js'
 import { isLoopback } from '../../config/types/urls.js'
 import { isWeakness } from '../../login/authentication.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
-import type { LoginLoopReason } from '../../pages/index.js'
+import type { LoginLoopDiagnosis } from '../../pages/index.js'
 import type { OAuthError, ProviderError } from '../../provider/provider-error.js'
-import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from './http-error.js'
+import { HttpError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'notNeeded' | 'failed' }>
 
 export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
   switch (failed.kind) {
     case 'unbound':
-      return loginCookieMissing(cookies)
+      return cookieMissing('login_cookie_missing', [
+        ...(cookies.secure ? (['secureCookieOnHttp'] as const) : []),
+        'otherHost',
+        'cookiesBlocked'
+      ])
     case 'notAuthorized':
       return notAuthorized(failed.error)
     case 'denied':
-      return isWeakness(failed.denial) ? insufficientAuthentication() : accountNotAllowed()
-    case 'pending': {
+      return new HttpError(isWeakness(failed.denial) ? 'insufficient_user_authentication' : 'account_not_allowed')
+    case 'pending':
       // The error page loads the URL of the callback again after some seconds. The code exchange may have ended by then, and its
       // result may be in the store.
-      const { retryAfterSeconds } = failed
-      const description = 'The identity provider has not responded in time.'
-      return new TemporarilyUnavailableError({ description, retryAfterSeconds, status: 504 })
-    }
+      return new HttpError('provider_timeout', { retry: { afterSeconds: failed.retryAfterSeconds } })
     case 'throttled': {
       const { cause, retry, prompt, returnTo } = failed
       const parameters = new URLSearchParams({ ...(prompt !== undefined && { prompt }), return_to: returnTo })
       return providerThrottled(cause, retry === 'login' ? `${loginPath}?${parameters}` : undefined)
     }
-    default: {
-      const [error, happened] = LOGIN_FAILURES[failed.kind]
-      return new HttpError({ status: 400, error, description: `${happened} Please sign in again.` })
-    }
+    default:
+      return new HttpError(CODES[failed.kind])
   }
 }
 
-const LOGIN_FAILURES = {
-  foreign: ['state_mismatch', 'This login was not started at this server.'],
-  otherBrowser: [
-    'state_mismatch',
-    'This login was not started in this browser, or the browser has lost its login cookie.'
-  ],
-  expired: ['login_expired', 'This login took too long.'],
-  otherIssuer: ['issuer_mismatch', 'This response did not come from the configured identity provider.'],
-  codeRejected: ['code_rejected', 'The identity provider no longer accepts this login.'],
-  used: ['code_reused', 'This login has been used already.'],
-  signedOut: ['signed_out', 'The identity provider has signed you out since this login began.']
+const CODES = {
+  foreign: 'state_mismatch',
+  otherBrowser: 'state_mismatch',
+  expired: 'login_expired',
+  otherIssuer: 'issuer_mismatch',
+  codeRejected: 'code_rejected',
+  used: 'code_reused',
+  signedOut: 'signed_out'
 } as const
-
-/** The error for a user who has not signed in strongly or recently enough. The code is that of RFC 9470 section 3. */
-function insufficientAuthentication(): HttpError {
-  const description = 'You have not signed in at the identity provider in the way that this application requires.'
-  return new HttpError({ status: 403, error: 'insufficient_user_authentication', description })
-}
 
 // RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
 function notAuthorized(error: string): HttpError {
-  if (error === 'access_denied') {
-    return new HttpError({ status: 403, error, description: 'The login was cancelled, or access was not granted.' })
-  }
+  if (error === 'access_denied') return new HttpError(error)
   if (error === 'temporarily_unavailable' || error === 'server_error') {
-    const headers = { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
-    const description = 'The identity provider cannot sign anyone in at the moment.'
-    return new HttpError({
-      status: 503,
-      error: 'temporarily_unavailable',
+    return new HttpError('temporarily_unavailable', {
       reason: 'provider_refused',
-      description,
-      headers
+      description: 'The identity provider cannot sign anyone in at the moment.',
+      // No `retry`, because the same URL would have the same error.
+      headers: { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
     })
   }
   const description = `The identity provider did not sign you in (${error}).`
-  return new HttpError({ status: 400, error: 'provider_refused', description })
+  return new HttpError('provider_refused', { status: 400, description })
 }
 
 /**
@@ -96,64 +81,53 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
  * @param startedAt the host on which the login began, if the page may show it
  */
 export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | undefined): HttpError {
-  const description = 'The session cookie of a login that has just succeeded did not come back.'
-  const others: readonly LoginLoopReason[] = startedAt === undefined ? ['cookieTooLarge', 'cookiesBlocked'] : []
-  const reasons: readonly LoginLoopReason[] = isOtherHost ? ['otherHost', ...others] : others
-  return cookieMissing('session_cookie_missing', description, reasons, startedAt)
-}
-
-/** The error for a callback without the login cookie. */
-function loginCookieMissing({ secure }: CookieNames): HttpError {
-  const reasons: readonly LoginLoopReason[] = secure
-    ? ['secureCookieOnHttp', 'otherHost', 'cookiesBlocked']
-    : ['otherHost', 'cookiesBlocked']
-  return cookieMissing('login_cookie_missing', 'The login cookie did not come back.', reasons)
+  const reasons = [
+    ...(isOtherHost ? (['otherHost'] as const) : []),
+    ...(startedAt === undefined ? (['cookieTooLarge', 'cookiesBlocked'] as const) : [])
+  ]
+  return cookieMissing('session_cookie_missing', reasons, startedAt)
 }
 
 function cookieMissing(
-  error: 'login_cookie_missing' | 'session_cookie_missing',
-  description: string,
-  reasons: readonly LoginLoopReason[],
+  error: LoginLoopDiagnosis['error'],
+  reasons: LoginLoopDiagnosis['reasons'],
   startedAt?: string
 ): HttpError {
-  return new HttpError({ status: 400, error, description, diagnosis: { error, reasons, startedAt } })
+  return new HttpError(error, { diagnosis: { error, reasons, startedAt } })
 }
+
+const PROVIDER_FAILURES = [
+  'consent_required',
+  'client_rejected',
+  'provider_refused',
+  'provider_timeout',
+  'provider_unreachable'
+] as const
 
 /**
  * Returns the response for a request that the identity provider did not handle.
  * @param unreachableStatus the status if the server could not connect to the provider, or lost the connection
  */
-export function providerFailure(error: OAuthError | ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
-  if (error.reason === 'provider_throttled' || error.reason === 'queue_full')
-    return providerThrottled(error as ProviderError)
-  const [code, status, description] = PROVIDER_FAILURES.find(([reason]) => reason === error.reason) ?? UNUSABLE_RESPONSE
-  return new HttpError({ status: status ?? unreachableStatus, error: code, description, cause: error })
+export function providerFailure(cause: OAuthError | ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
+  const { reason } = cause
+  if (reason === 'provider_throttled' || reason === 'queue_full') return providerThrottled(cause as ProviderError)
+  const error = PROVIDER_FAILURES.find(known => known === reason) ?? 'provider_invalid_response'
+  return new HttpError(error, { cause, ...(error === 'provider_unreachable' && { status: unreachableStatus }) })
 }
-
-const UNUSABLE_RESPONSE = [
-  'provider_invalid_response',
-  502,
-  'The identity provider sent a response that could not be used.'
-] as const
-
-const PROVIDER_FAILURES = [
-  ['consent_required', 403, 'The identity provider granted none of the permissions that this application needs.'],
-  ['client_rejected', 502, 'The identity provider refused a request of this server.'],
-  ['provider_refused', 502, 'The identity provider refused a request of this server.'],
-  ['provider_timeout', 504, 'The identity provider did not respond in time.'],
-  ['provider_unreachable', undefined, 'The identity provider could not be reached.']
-] as const
 
 /**
  * Returns the error with the status 503 for a provider that asks to send fewer requests, or for a full queue of requests to it.
  * @param cause an error whose `isThrottled` is true
- * @param retryPath the URL that the error page opens after the waiting time; undefined if the page should repeat the
- *   failed request
+ * @param path the URL that the error page opens after the waiting time; undefined if the page should repeat the failed request
  */
-function providerThrottled(cause: ProviderError, retryPath?: string): TemporarilyUnavailableError {
+function providerThrottled(cause: ProviderError, path?: string): HttpError {
   const description =
     cause.problem === 'queue_full'
       ? 'Too many requests wait for the identity provider.'
       : 'The identity provider is busy.'
-  return new TemporarilyUnavailableError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })
+  return new HttpError('temporarily_unavailable', {
+    description,
+    cause,
+    retry: { afterSeconds: retrySecondsOf(cause), path }
+  })
 }

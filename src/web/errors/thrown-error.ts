@@ -1,7 +1,33 @@
-/** Decides which response an error of a custom route, of Koa or of a middleware package becomes. */
+/** Decides which response an error becomes: one of this server, of a custom route, of Koa or of a middleware package. */
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
-import type { ErrorCode } from './error-codes.js'
+import { SessionTooLargeError } from '../../cookie/session-cookie.js'
+import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
+import { StoreUnavailableError } from '../../sessions/index.js'
+import { ERRORS } from './error-codes.js'
 import { HttpError } from './http-error.js'
+import { providerFailure } from './login-error.js'
+
+/** @param isExecuted true if a handler or an API got the request */
+export function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
+  const isRetry = error instanceof StoreUnavailableError || (error instanceof HttpError && error.retry !== undefined)
+  if (isExecuted && isRetry) {
+    // With `retry`, the client would send the request again, and the handler would run a second time.
+    const description = 'The request was executed, but this server cannot save its result at the moment.'
+    return new HttpError('temporarily_unavailable', { description })
+  }
+  if (error instanceof HttpError) return error
+  if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof StoreUnavailableError || error instanceof UnknownKeyError) {
+    const retry = { afterSeconds: error.retryAfterSeconds }
+    const description = 'The key of the logout token is unknown. Send the token again later.'
+    return new HttpError('temporarily_unavailable', { retry, ...(error instanceof UnknownKeyError && { description }) })
+  }
+  if (error instanceof SessionTooLargeError) {
+    const description = 'The request was executed, but its session is too large to be saved.'
+    return new HttpError('session_too_large', isExecuted ? { description } : {})
+  }
+  return httpErrorOfThrown(error) ?? new HttpError('server_error')
+}
 
 interface Thrown {
   readonly status?: unknown
@@ -18,7 +44,7 @@ interface Thrown {
  * `status` too, but this is the status of a response that the handler got. As ours, a 401 would say that the user is not signed
  * in.
  */
-export function httpErrorOfThrown(error: unknown): HttpError | undefined {
+function httpErrorOfThrown(error: unknown): HttpError | undefined {
   const { status, expose, message, headers, name, body } = (error ?? {}) as Thrown
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return undefined
   // The parsers of koa-body and koa-bodyparser (co-body) report an invalid body without `expose`. The error contains the body.
@@ -26,32 +52,19 @@ export function httpErrorOfThrown(error: unknown): HttpError | undefined {
   if (typeof expose !== 'boolean' && !isInvalidBody) return undefined
   const text = STATUS_CODES[status]
   const isShown = expose === true && message !== '' && message !== text
-  return new HttpError({
+  const known = OF_HANDLERS.find(code => ERRORS[code][0] === status)
+  const generic = status === 404 || status === 500 ? {} : { description: `${text ?? 'Bad Request'}.` }
+  return new HttpError(known ?? (status < 500 ? 'invalid_request' : 'server_error'), {
     status,
-    error: ERROR_OF_STATUS[status] ?? (status < 500 ? 'invalid_request' : 'server_error'),
-    description: isShown ? String(message) : (GENERIC[status] ?? `${text ?? 'Bad Request'}.`),
+    ...(isShown ? { description: String(message) } : generic),
     headers: safeHeaders(headers)
   })
 }
 
-const ERROR_OF_STATUS: Readonly<Record<number, ErrorCode | undefined>> = {
-  401: 'unauthorized',
-  403: 'forbidden',
-  404: 'not_found',
-  405: 'method_not_allowed',
-  408: 'request_timeout',
-  409: 'conflict',
-  413: 'content_too_large',
-  429: 'too_many_requests',
-  431: 'headers_too_large',
-  503: 'temporarily_unavailable'
-}
-
-const GENERIC: Readonly<Record<number, string | undefined>> = {
-  404: 'There is nothing at this URL.',
-  500: 'Something went wrong on this server.'
-}
-
+const OF_HANDLERS = [
+  ...(['unauthorized', 'forbidden', 'not_found', 'method_not_allowed', 'request_timeout', 'conflict'] as const),
+  ...(['content_too_large', 'too_many_requests', 'headers_too_large', 'temporarily_unavailable'] as const)
+]
 // These headers describe the connection, the content or the caching of the error response, which this server decides, or they
 // would change cookies.
 const NEVER_SENT =

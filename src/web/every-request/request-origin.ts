@@ -154,7 +154,7 @@ export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, name: RoutePol
   // that accepts no links must not get there with one more click.
   const topic = ACCEPT_NO_LINKS.includes(name) ? undefined : TOPICS[rejection]
   const refusal = topic ?? 'refused'
-  throw new HttpError({ status: 403, error: 'cross_site_request', reason: rejection, description, refusal })
+  throw new HttpError('cross_site_request', { reason: rejection, description, refusal })
 }
 
 /**

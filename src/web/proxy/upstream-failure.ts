@@ -2,25 +2,23 @@
 
 import type { Context } from 'koa'
 import type { Logger } from 'pino'
-import type { ErrorCode } from '../errors/error-codes.js'
 import { closingError, HttpError } from '../errors/http-error.js'
 import { requestLog } from '../request/request.js'
 import { BodyTooLargeError } from './request-body.js'
 import type { FailureKind, UpstreamError } from './upstream.js'
 
-const FAILURES: Readonly<Record<FailureKind, readonly [status: number, error: ErrorCode, description: string]>> = {
-  unreachable: [502, 'upstream_unreachable', 'The API could not be reached.'],
-  invalid_response: [502, 'upstream_invalid_response', 'The API sent no response that can be used.'],
-  timeout: [504, 'upstream_timeout', 'The API did not respond in time.']
-}
+const CODES = {
+  unreachable: 'upstream_unreachable',
+  invalid_response: 'upstream_invalid_response',
+  timeout: 'upstream_timeout'
+} as const satisfies Record<FailureKind, string>
 
 /**
  * Returns the error for an API that cannot be reached, sends no response headers in time, or sends a response that
  * cannot be forwarded.
  */
 export function upstreamError(kind: FailureKind, cause: unknown): HttpError {
-  const [status, error, description] = FAILURES[kind]
-  return new HttpError({ status, error, description, cause })
+  return new HttpError(CODES[kind], { cause })
 }
 
 /**
@@ -36,9 +34,7 @@ export function errorOfFailure({ reason, cause }: UpstreamError, maxBodyBytes: n
  * respond with 401 if only one object is forbidden.
  */
 export function upstreamUnauthorized(): HttpError {
-  const description =
-    'The API refused the access token of your session (401), although it has not expired. Sign in again.'
-  return new HttpError({ status: 502, error: 'upstream_unauthorized', description, isReported: true })
+  return new HttpError('upstream_unauthorized', { isReported: true })
 }
 
 const HOUR_MS = 3_600_000
@@ -64,7 +60,7 @@ export function createUnauthorizedReport(log: Logger, now = performance.now.bind
 export function upstreamQueueFull(): HttpError {
   const description = 'Too many requests to the API are in progress.'
   const headers = { 'Retry-After': '1' }
-  return new HttpError({ status: 503, error: 'temporarily_unavailable', reason: 'queue_full', description, headers })
+  return new HttpError('temporarily_unavailable', { reason: 'queue_full', description, headers })
 }
 
 /** Returns the error for a request body that is too long. */

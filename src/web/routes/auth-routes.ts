@@ -10,7 +10,7 @@ import Router from '@koa/router'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
 import { clientModule } from '../../pages/index.js'
-import { HttpError, methodNotAllowed, notFound } from '../errors/http-error.js'
+import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { checkOrigin, type RoutePolicy } from '../every-request/request-origin.js'
 import type { Services } from '../services.js'
 import { backchannelLogout } from './backchannel-logout-route.js'
@@ -65,7 +65,7 @@ export function authRoutes(services: Services): Middleware {
     const handle = handlers.get(ctx.path)
     // Custom routes below `/api/auth` can accept only GET, like the routes of this server.
     if (!handle && ctx.method === 'GET') return next()
-    if (!handle) throw notFound()
+    if (!handle) throw new HttpError('not_found')
     const methods = methodsByPath.get(ctx.path) ?? GET_ONLY
     if (ctx.method === 'POST' && ctx.path === AUTH_ROUTES.callback) throw formPost()
     if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
@@ -80,10 +80,9 @@ const GET_ONLY = ['GET']
  * such a callback cannot be accepted.
  */
 function formPost(): HttpError {
-  const { status, error, headers } = methodNotAllowed(GET_ONLY.join(', '))
   const description =
     'The identity provider sent its response with POST (form_post). Set the response mode of the client at the provider to query. At Apple, request neither the scope name nor email.'
-  return new HttpError({ status, error, headers, description })
+  return methodNotAllowed(GET_ONLY.join(', '), description)
 }
 
 /**
@@ -103,7 +102,7 @@ const token: Middleware = function token(ctx) {
  */
 const noPublicToken: Middleware = function noPublicToken() {
   const description = 'This route exists in dual mode only (mode: dual).'
-  throw new HttpError({ status: 404, error: 'not_found', description })
+  throw new HttpError('not_found', { description })
 }
 
 /**

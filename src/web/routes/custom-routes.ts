@@ -38,7 +38,7 @@ function provideSignal(ctx: Context, { sessions }: Services): void {
     const record = sessionRecord(ctx)
     if (record && !ctx.res.closed) {
       // If a handler passes the signal to an HTTP client, the client throws this error, which becomes the response.
-      const error = new HttpError({ status: 401, error: 'unauthorized', description: 'The session is over.' })
+      const error = new HttpError('unauthorized', { description: 'The session is over.' })
       ctx.res.once(
         'close',
         sessions.whenOver(record, () => controller.abort(error))

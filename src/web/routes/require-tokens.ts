@@ -3,7 +3,7 @@ import { type CookieSession, hasTokens, isKeptInRedis, withCustomFields } from '
 import type { Tokens } from '../../login/mode.js'
 import { PROBLEM_REASONS } from '../../login/refresh-report.js'
 import type { Current } from '../../sessions/index.js'
-import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from '../errors/http-error.js'
+import { HttpError } from '../errors/http-error.js'
 import { requestOrigin } from '../every-request/request-origin.js'
 import { opensDocument } from '../request/navigation.js'
 import { requestLog } from '../request/request.js'
@@ -66,13 +66,14 @@ export function createRequireTokens(services: Services): Middleware {
       const reason = why === 'provider' || why === 'refused' ? undefined : PROBLEM_REASONS[why]
       const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
       const description = `Your session could not be refreshed just now. ${state}`
-      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver, withoutTokensSeconds, reason })
+      const retry = { afterSeconds: retryAfterSeconds, mayBeOver, withoutTokensSeconds }
+      throw new HttpError('temporarily_unavailable', { description, retry, reason })
     }
     if (refusal.clearsCookies) {
       removeSession(ctx)
       forgetSuccess(ctx)
     }
-    if (refusal.status === 403) throw accountNotAllowed()
+    if (refusal.status === 403) throw new HttpError('account_not_allowed')
     unauthorized(ctx)
   }
 
@@ -134,7 +135,7 @@ export function tokensOf(ctx: Context): Tokens {
 function unauthorized(ctx: Context): void {
   setSessionStatus(ctx, 'signed-out')
   if (opensDocument(ctx.method, ctx.req.headers)) {
-    throw new HttpError({ status: 401, error: 'unauthorized', description: 'This browser has no session.' })
+    throw new HttpError('unauthorized')
   }
   // If a handler already set the content type to JSON, Koa would send the string "null", so the header is removed.
   ctx.remove('Content-Type')
