@@ -51,7 +51,7 @@ test('a rule with token=public sends the public token instead of the internal on
 
 test('a target that is not in its normal form gets 400 and is not forwarded', async t => {
   const { statusOf, upstream } = await start(t)
-  // Further targets are listed in test/proxy/routes.test.ts.
+  // Further targets are listed in test/proxy/paths.txt.
   const targets = words`
     /api/hubs/../secret /api/hubs/%2e%2e/secret /api/hubs/\..\x /x/../api/hubs /api/hubs/%00 /api/hubs/x#y
     http://other.example/api/hubs`
