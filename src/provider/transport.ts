@@ -2,7 +2,7 @@
  * Sends HTTP requests to the identity provider: limits their number and their time, repeats a failed GET request, and records
  * each call in the metrics and traces.
  */
-import { afterLimit } from '../base/clock.js'
+import { afterLimit, type Clock } from '../base/clock.js'
 import { createFairQueue, type FairQueue, QueueError, type QueueLimits, type Requester } from '../base/fair-queue.js'
 import { type Metrics, noMetrics, type ResponseLabels } from '../base/metrics.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
@@ -26,6 +26,8 @@ export interface TransportOptions {
   readonly idleSocketMs?: number
   readonly limits?: CallLimits
   readonly proxyFor?: ProxyFor
+  /** Measures the time limit of a call. */
+  readonly clock?: Pick<Clock, 'after'>
   /** Records the outcome and the duration of each call. */
   readonly metrics?: Metrics
   /** Creates a span for each call. */
@@ -62,7 +64,7 @@ const NOBODY: Requester = { session: '', user: '' }
 
 export function createTransport(timeoutMs: number, options: TransportOptions = {}): Transport {
   const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
-  const { metrics = noMetrics, tracing } = options
+  const { metrics = noMetrics, tracing, clock } = options
   const agents = createAgents(idleSocketMs, timeoutMs, proxyFor)
   const attempt = createAttempt(agents)
   const enterQueue = createQueues(limits, metrics)
@@ -73,7 +75,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     const abort = new AbortController()
     // A response that arrived in time may contain the only copy of a new token, so Node gets time to read the response.
     const limitMs = request.timeoutMs ?? timeoutMs
-    const cancelTimer = afterLimit(limitMs, () => abort.abort())
+    const cancelTimer = afterLimit(limitMs, () => abort.abort(), clock)
     let release: (() => void) | undefined
     try {
       if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, limitMs)
