@@ -16,7 +16,7 @@ const ALONE = new RegExp(
     'provider/(client|private-key-jwt|slow-provider|transport)',
     'proxy/attack',
     'server',
-    'sessions/(cells|forward-auth|ready|redis-unavailable|reply-limit|sessions-in-redis)',
+    'sessions/(cells|forward-auth|model|ready|redis-unavailable|reply-limit|sessions-in-redis)',
     'simulation/.*'
   ].join('|')})\\.test\\.js$`
 )

@@ -15,17 +15,17 @@ import { tempFolder } from './helpers/temp-folder.js'
 
 const connectionsAtOnce = 40
 // The first requests compile the server's code and fill its caches.
-const warmUp = 4000
+const warmUp = 1000
 // The heap grows and shrinks by more than a megabyte between two collections of old objects. So the smallest of several samples is
-// compared with the smallest of as many later samples. A leak of 200 bytes for each request exceeds the limit.
+// compared with the smallest of as many later samples. A leak of 400 bytes for each request exceeds the limit.
 const round = 1000
-const samplesOfHalf = 6
+const samplesOfHalf = 3
 const growth = 1_200_000
 
 for (const mode of modes) {
   // Dual mode also runs all the code of single mode, so its heap is enough.
   const measuresHeap = mode === 'dual'
-  const count = measuresHeap ? '16,000' : '4,000'
+  const count = measuresHeap ? '7,000' : '1,000'
   const result = measuresHeap ? 'has not leaked memory, and signs users in' : 'signs users in'
   test(`${mode} mode: after ${count} malformed requests the server still runs, ${result}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })

@@ -41,6 +41,9 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
   }
 }
 
+/** The shortest secret, in characters. */
+const BEGIN = 8
+
 interface Leak {
   /** Only the first characters, so that a failure message does not reveal the secret. */
   readonly secret: string
@@ -60,25 +63,32 @@ export function findSecrets(haystacks: readonly Buffer[], secrets: readonly stri
     const joined = text.replace(/\r\n[0-9a-f]+\r\n/gi, '')
     return joined === text ? [text] : [text, joined]
   })
-  const leaks: Leak[] = []
+  // Thousands of secrets in megabytes of text: each text is read once, and only what begins like a secret is compared.
+  const needles = new Map<string, { readonly secret: string; readonly form: string; readonly needle: string }[]>()
   for (const secret of new Set(secrets)) {
-    if (secret.length < 8) throw new Error('A secret of fewer than 8 characters would be found by chance.')
+    if (secret.length < BEGIN) throw new Error(`A secret of fewer than ${BEGIN} characters would be found by chance.`)
     for (const [form, needle] of encodingsOf(secret)) {
-      const text = texts.find(candidate => candidate.includes(needle))
-      if (text === undefined) continue
-      const at = text.indexOf(needle)
-      leaks.push({ secret: `${secret.slice(0, 8)}…`, form, around: text.slice(Math.max(0, at - 60), at) })
-      break
+      const begin = needle.slice(0, BEGIN)
+      needles.set(begin, [...(needles.get(begin) ?? []), { secret, form, needle }])
     }
   }
-  return leaks
+  const leaks = new Map<string, Leak>()
+  for (const text of texts) {
+    for (let at = 0; at <= text.length - BEGIN; at++) {
+      for (const { secret, form, needle } of needles.get(text.slice(at, at + BEGIN)) ?? []) {
+        if (leaks.has(secret) || !text.startsWith(needle, at)) continue
+        leaks.set(secret, { secret: `${secret.slice(0, BEGIN)}…`, form, around: text.slice(Math.max(0, at - 60), at) })
+      }
+    }
+  }
+  return [...leaks.values()]
 }
 
 function encodingsOf(secret: string): ReadonlyMap<string, string> {
   const forms = new Map<string, string>()
   const seen = new Set<string>()
   const add = (form: string, needle: string) => {
-    if (needle.length < 8 || seen.has(needle)) return
+    if (needle.length < BEGIN || seen.has(needle)) return
     seen.add(needle)
     forms.set(form, needle)
   }

@@ -35,7 +35,7 @@ function runPack(): Packed {
 
 /**
  * Creates a folder with `files` in which the packed files are installed as `platform-auth-server`, as `npm install`
- * would do it. The only development dependency is @types/node.
+ * would do it. The only development dependencies are @types/koa and @types/node.
  */
 export async function folderWithPackage(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -44,7 +44,7 @@ export async function folderWithPackage(
   const folder = await tempFolder(t, files)
   const modules = join(folder, 'node_modules')
   await installPackage(modules)
-  await linkModule(modules, '@types/node')
+  for (const name of ['@types/koa', '@types/node']) await linkModule(modules, name)
   return folder
 }
 

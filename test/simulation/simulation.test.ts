@@ -3,10 +3,10 @@ import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
 
 // `npm run simulate -- --seeds N` runs any number of schedules.
-const SEEDS = 100
+const SEEDS = 60
 const SEEDS_PER_SAFEGUARD = 120
 
-test.serial('no login is lost and no refresh token is used twice in a hundred random schedules of faults', async t => {
+test.serial('no login is lost and no refresh token is used twice in sixty random schedules of faults', async t => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const { schedule, violations, notes } = await simulate(scheduleOf(seed))
     const { mode, sessionStore, faults } = schedule
