@@ -276,15 +276,20 @@ function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRec
   return { isRepeated: false, scopesMissing: exchange.scopesMissing }
 }
 
+// A browser that restores its tabs begins the logins of all of them within this time.
+const SIBLING_MS = 60_000
+
 /**
- * True for the session of another tab that has signed in the same user since this login began. It must not end: a restored browser
- * begins a login in each of its tabs, and the pages that the others are opening would get 401.
+ * True for the session of another tab, in which the same user has signed in since this login began, or shortly before. It must not
+ * end: a restored browser begins a login in each of its tabs, and the pages that the others are opening would get 401. Without the
+ * scope `openid`, no user is known, and a session that began much later may be that of another user.
  */
 function isSibling(live: SessionRecord | undefined, { identity }: SessionRecord, began: number): boolean {
-  return live !== undefined && live.loggedInAt > began && isSameUser(live.identity, identity)
+  if (live === undefined || live.loggedInAt <= began - SIBLING_MS) return false
+  if (identity === undefined && live.identity === undefined) return live.loggedInAt < began + SIBLING_MS
+  return isSameUser(live.identity, identity)
 }
 
-/** Without the scope `openid`, no user is known, so any two sessions may belong to different users. */
 function isSameUser(one: Identity | undefined, other: Identity | undefined): boolean {
   return one !== undefined && one.iss === other?.iss && one.sub === other.sub
 }

@@ -22,7 +22,7 @@ interface DeploymentOptions {
   readonly basePath?: string
   /** The name of a cookie that the front removes from every response. */
   readonly loses?: string
-  /** The front passes a request for this path on when the promise resolves. */
+  /** The front passes a request for this path on when the promise resolves, and its response when a second one does. */
   readonly mayPass?: (path: string) => Promise<unknown>
 }
 
@@ -88,7 +88,7 @@ async function startBehind(
   return { url: front.url, logs }
 }
 
-async function startFront(t: Test, { basePath = '', loses, mayPass }: DeploymentOptions) {
+async function startFront(t: Test, { basePath = '', loses, mayPass = async () => {} }: DeploymentOptions) {
   let target = 0
   // The limit of the server behind it applies.
   const server = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, answer) => {
@@ -98,9 +98,9 @@ async function startFront(t: Test, { basePath = '', loses, mayPass }: Deployment
       return
     }
     const path = url.slice(basePath.length)
-    const pass = () => passOn(incoming, answer, { port: target, path, loses })
-    if (mayPass) void mayPass(path).then(pass)
-    else pass()
+    void mayPass(path).then(() =>
+      passOn(incoming, answer, { port: target, path, loses, mayRespond: () => mayPass(path) })
+    )
   })
   const port = await listen(t, server)
   const url = `http://localhost:${port}${basePath}/`
@@ -119,13 +119,19 @@ interface Onward {
   readonly path: string | undefined
   /** The name of a cookie that is removed from the response. */
   readonly loses?: string | undefined
+  readonly mayRespond?: () => Promise<unknown>
 }
 
 /** Sends a request on to a server on this machine, and its response back. */
-export function passOn(incoming: IncomingMessage, answer: ServerResponse, { port, path, loses }: Onward): void {
+export function passOn(
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  { port, path, loses, mayRespond }: Onward
+): void {
   const { method, headers } = incoming
-  const onward = request({ port, host: '127.0.0.1', method, headers, path, agent: false }, response => {
+  const onward = request({ port, host: '127.0.0.1', method, headers, path, agent: false }, async response => {
     const cookies = response.headers['set-cookie']?.filter(cookie => !loses || !cookie.startsWith(`${loses}=`))
+    await mayRespond?.()
     answer.writeHead(response.statusCode ?? 502, { ...response.headers, ...(cookies && { 'set-cookie': cookies }) })
     response.pipe(answer)
   })

@@ -188,23 +188,30 @@ test('a planted callback of another browser leads to a login by the victim or to
   t.is((await openCallback(attacker, planted)).statusCode, 302, 'the attacker can still finish the login')
 })
 
-for (const [whose, scopes, subs, sibling] of [
-  ['and not the one of the same user that another tab has got since', ['openid'], ['user-1', 'user-1'], 200],
-  ['and the one of another user', ['openid'], ['user-1', 'user-2'], 401],
-  ['and the one of a user who is not known', ['read'], [], 401]
+for (const [whose, scopes, subs, secondsAfter, sibling] of [
+  ['and not the one of the same user that another tab has got since', ['openid'], ['user-1', 'user-1'], 90, 200],
+  ['and not the one of the same user that another tab got just before', ['openid'], ['user-1', 'user-1'], -59, 200],
+  ['and the one of the same user from a minute before', ['openid'], ['user-1', 'user-1'], -60, 401],
+  ['and the one of another user', ['openid'], ['user-1', 'user-2'], 1, 401],
+  ['and not the one that another tab got then, if no user is known', ['read'], [], 1, 200],
+  ['and the one that another tab got a minute later, if no user is known', ['read'], [], 60, 401]
 ] as const) {
   test(`a login ends the session that the browser had before it began, ${whose}`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { settings: { platform: { scopes: [...scopes] } } })
-    const [earlier, tabs] = [browser.clone(), [await startLogin(browser), await startLogin(browser)]]
-    clock.advanceSeconds(1)
-    const signInAs = (back = '', sub?: string) => {
+    const earlier = browser.clone()
+    clock.advanceSeconds(3600)
+    const signInAs = (back: string, sub?: string) => {
       idp.settings.idTokenClaims = claims => ({ ...claims, sub })
       idp.settings.profile = { ...idp.settings.profile, sub }
       return openCallback(browser, back)
     }
-    await signInAs(tabs[0], subs[0])
+    const otherTab = await startLogin(browser)
+    const thisTab = secondsAfter > 0 ? await startLogin(browser) : undefined
+    clock.advanceSeconds(Math.max(0, secondsAfter))
+    await signInAs(otherTab, subs[0])
     const other = browser.clone()
-    await signInAs(tabs[1], subs[1])
+    clock.advanceSeconds(Math.max(0, -secondsAfter))
+    await signInAs(thisTab ?? (await startLogin(browser)), subs[1])
     t.not(sessionHeader(other), sessionHeader(browser))
     t.deepEqual(statusesOf([await earlier.fetch(guarded), await other.fetch(guarded), await browser.fetch(guarded)]), [
       401,
@@ -441,8 +448,9 @@ for (const mode of modes) {
     const server = await startReturning(t, { mode })
     const { back, browser, calls, clock, idp } = server
     const unlucky = browser.clone()
+    clock.advanceSeconds(1)
     await openCallback(browser, back)
-    clock.advanceSeconds(59)
+    clock.advanceSeconds(58)
     const again = await openCallback(unlucky, back)
     t.deepEqual([again.statusCode, again.headers.location], [302, '/after'])
     t.is((await unlucky.fetch(guarded)).statusCode, 200)
