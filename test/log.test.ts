@@ -7,13 +7,7 @@ import test from 'ava'
 import type { Logger } from 'pino'
 import { type Colours, coloursFor } from '#src/base/colours.js'
 import { SessionTooLargeError } from '#src/cookie/session-cookie.js'
-import {
-  ConsentMissingError,
-  OAuthError,
-  OtherIdentityError,
-  ProviderError,
-  UnknownKeyError
-} from '#src/provider/provider-error.js'
+import { OAuthError, ProviderError, UnknownKeyError, unusableTokens } from '#src/provider/provider-error.js'
 import { createLog, standardOutput } from '#src/server/log.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { UpstreamError } from '#src/web/proxy/upstream.js'
@@ -111,8 +105,7 @@ const own: Readonly<Record<string, Error>> = {
   provider_invalid_response: new ProviderError('token', 'invalid_response', 'it responded with 500', { status: 500 }),
   provider_throttled: new ProviderError('token', 'invalid_response', 'it responded with 429', { status: 429 }),
   queue_full: new ProviderError('token', 'queue_full', 'not sent'),
-  identity_mismatch: new OtherIdentityError('another user'),
-  consent_required: new ConsentMissingError(),
+  identity_mismatch: unusableTokens('another user', { reason: 'identity_mismatch' }),
   unknown_key: new UnknownKeyError(1),
   redis_unavailable: new StoreUnavailableError('redis'),
   stored_data_unreadable: new StoreUnavailableError('unreadable'),

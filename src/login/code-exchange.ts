@@ -11,7 +11,7 @@ import type { Config } from '../config/settings.js'
 import { type Identity, isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/provider-error.js'
+import { OAuthError, ProviderError, unusableTokens } from '../provider/provider-error.js'
 import type { Current, Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
 import type { Access, CheckedClaims } from './access.js'
 import { needsCheck } from './access-check.js'
@@ -316,7 +316,7 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       return { kind: 'completed', record: recordOf(login, state, claims), claims, scopesMissing }
     } catch (error) {
       // This login has failed for good, so it must not leave a valid refresh token behind.
-      revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
+      revokeInBackground(idp, ProviderError.refreshTokenOf(error) ?? state.fields.refresh_token)
       return { kind: 'failed', error: interruptionOf(error), isSpent: true }
     }
   }
@@ -343,7 +343,7 @@ function interruptionOf(error: unknown): unknown {
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
   // The provider accepted the code but rejected the public scopes, so the configuration is wrong, not the code.
   const { error: code, status } = error
-  return new ProviderError('token', 'invalid_response', `it rejected the public scopes (${code})`, { status })
+  return unusableTokens(`it rejected the public scopes (${code})`, { status })
 }
 
 /**

@@ -6,34 +6,8 @@
 import { OAuthError, ProviderError } from '../provider/provider-error.js'
 import type { RefusalSeries, Suspicion } from '../sessions/index.js'
 
-/** What a process has seen of other sessions, compared with the refusals of one refresh token. */
-export interface Sightings {
-  /** The number of other users who were refreshed since the first refusal, at most 3. */
-  readonly otherUsers: number
-  /** True if another session was refreshed since the first refusal. */
-  readonly otherSession: boolean
-  /** True if another user is being refused with the same status and code. */
-  readonly areOthersRefused: boolean
-  /** True if a session that was refused with the same status and code has been refreshed since. */
-  readonly hasRecovered: boolean
-}
-
 const MINUTE_MS = 60_000
 const DAY_MS = 1440 * MINUTE_MS
-
-/** True if the refusals prove that the refresh token is invalid. The meanings are those of `provider/meaning.ts`. */
-export function isProven(
-  meaning: 'ambiguous' | 'weak',
-  { since, last, refusals }: RefusalSeries,
-  seen: Sightings
-): boolean {
-  const ms = last - since
-  const isLong = ms >= 10 * MINUTE_MS
-  // If nobody is refreshed, the provider may be refusing all users because of a temporary fault, so the server waits longer before
-  // it signs all of them out.
-  if (meaning === 'ambiguous') return refusals >= 3 && (isLong || (ms >= 30_000 && seen.otherSession))
-  return refusals >= 5 && isLong && seen.otherUsers >= 3 && !seen.areOthersRefused && !seen.hasRecovered
-}
 
 /** A session, and its user. */
 export interface Refreshing {
@@ -48,9 +22,12 @@ interface Sighting extends Refreshing {
 
 /** A refusal of a refresh token. */
 export interface SeenRefusal {
+  /** As in `provider/meaning.ts`. */
   readonly meaning: 'ambiguous' | 'weak'
   /** The status and code. */
   readonly what: string
+  /** Names this process and the credentials that it sent. */
+  readonly seenBy: string
   /** The series in the cell to which the refusal belongs. */
   readonly series: string
 }
@@ -62,10 +39,10 @@ export interface SeenRefusal {
 export function refusalIn(error: unknown, seenBy: string): SeenRefusal | undefined {
   if (!(error instanceof OAuthError || error instanceof ProviderError)) return undefined
   const { meaning } = error
-  if (meaning === 'ambiguous') return { meaning, what: '', series: meaning }
+  if (meaning === 'ambiguous') return { meaning, what: '', seenBy, series: meaning }
   if (meaning !== 'weak') return undefined
   const what = `${error.status} ${error instanceof OAuthError ? (error.gatewayCode ?? error.error) : ''}`
-  return { meaning, what, series: `${seenBy} ${what}` }
+  return { meaning, what, seenBy, series: `${seenBy} ${what}` }
 }
 
 // Three other users prove something, besides the user whose token is refused.
@@ -102,25 +79,29 @@ export function createEvidence() {
      * @returns true if the refusals prove that the refresh token is invalid
      */
     refused(
-      { meaning, what }: SeenRefusal,
+      { meaning, what, seenBy }: SeenRefusal,
       by: Refreshing,
-      seenBy: string,
-      series: RefusalSeries,
-      previous = series.last
+      { since, last, refusals }: RefusalSeries,
+      previous = last
     ): boolean {
-      const { since, last } = series
+      const ms = last - since
+      const isLong = ms >= 10 * MINUTE_MS
       const others = refreshed.filter(({ at }) => at > since)
-      if (meaning === 'weak')
-        refused.set(what, newestFirst(refused.get(what) ?? [], { ...by, at: last, seenBy }, MAX_REFUSED))
+      // If nobody is refreshed, the provider may be refusing all users because of a temporary fault, so the server waits longer
+      // before it signs all of them out.
+      if (meaning === 'ambiguous') {
+        const isOther = ({ session }: Sighting) => session !== by.session
+        return refusals >= 3 && (isLong || (ms >= 30_000 && others.some(isOther)))
+      }
+      const earlier = refused.get(what) ?? []
+      refused.set(what, newestFirst(earlier, { ...by, at: last, seenBy }, MAX_REFUSED))
       // Pages that ask rarely are refused rarely.
       const recently = Math.min(previous, last - 10 * MINUTE_MS)
-      const rejections = refused.get(what) ?? []
-      return isProven(meaning, series, {
-        otherSession: others.some(({ session }) => session !== by.session),
-        otherUsers: others.filter(other => other.user !== by.user && other.seenBy === seenBy).length,
-        areOthersRefused: rejections.some(({ user, at }) => user !== by.user && at > recently),
-        hasRecovered: (recoveries.get(what) ?? Number.NEGATIVE_INFINITY) > Math.min(since, last - DAY_MS)
-      })
+      const areOthersRefused = earlier.some(({ user, at }) => user !== by.user && at > recently)
+      const otherUsers = others.filter(other => other.user !== by.user && other.seenBy === seenBy).length
+      const recoveredAt = recoveries.get(what) ?? Number.NEGATIVE_INFINITY
+      const hasRecovered = recoveredAt > Math.min(since, last - DAY_MS)
+      return refusals >= 5 && isLong && otherUsers >= 3 && !areOthersRefused && !hasRecovered
     },
     /** Notes that the provider rejected the client in a token request for a user. */
     clientRejected(user: string): void {

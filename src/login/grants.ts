@@ -4,12 +4,7 @@ import type { CompleteSession, HalfRefreshedSession, Identity } from '../cookie/
 import type { IdentityProvider } from '../provider/client.js'
 import type { UserInfo } from '../provider/id-token.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
-import {
-  ConsentMissingError,
-  OtherIdentityError,
-  ProviderError,
-  rescuedRefreshToken
-} from '../provider/provider-error.js'
+import { ProviderError, unusableTokens } from '../provider/provider-error.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { CheckedClaims } from './access.js'
 import { grantsNothing, missingScopes } from './scopes.js'
@@ -91,13 +86,15 @@ export async function codeGrant(
       timeoutMs
     })
     refreshToken = tokenSet.refreshToken
-    if (refreshToken === undefined) throw new ProviderError('token', 'invalid_response', 'it issued no refresh_token')
-    if (grantsNothing(tokenSet, request.scopes)) throw new ConsentMissingError()
+    if (refreshToken === undefined) throw unusableTokens('it issued no refresh_token')
+    if (grantsNothing(tokenSet, request.scopes)) {
+      throw unusableTokens('it granted none of the requested scopes', { reason: 'consent_required' })
+    }
     const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
     const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
     return { ...tokenSet, refreshToken, identity, claims, scopesMissing: missingScopes(tokenSet, request.scopes) }
   } catch (error) {
-    const unused = refreshToken ?? rescuedRefreshToken(error)
+    const unused = refreshToken ?? ProviderError.refreshTokenOf(error)
     if (unused !== undefined) revokeInBackground(idp, unused)
     throw error
   }
@@ -112,7 +109,7 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
  * Requests an access token with the refresh token of a session, and checks the ID token of the response.
  * @returns the response, with the refresh token to use next. `claims` are the claims of the checked ID token, undefined if no ID
  *   token was checked.
- * @throws OtherIdentityError, UnusableTokenSetError, OAuthError or ProviderError
+ * @throws OAuthError or ProviderError
  */
 export async function refreshGrant(
   dependencies: ModeDependencies,
@@ -156,8 +153,11 @@ function checkRefreshedIdentity(
   try {
     return checkRefreshedIdToken(idToken, { iss, sub, clientId })
   } catch (error) {
-    if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
-    if (error instanceof OtherIdentityError || !(error instanceof ProviderError)) throw error
+    if (!(error instanceof ProviderError)) throw error
+    if (error.reason === 'identity_mismatch') {
+      revokeInBackground(idp, refreshToken ?? usedToken)
+      throw error
+    }
     // OpenID Connect Core section 12.2: a refresh needs no ID token, so the user of the login stays signed in.
     onIgnoredIdToken(error)
     return undefined
@@ -170,8 +170,7 @@ async function checkedClaimsOf(
   nonce: string
 ): Promise<IdTokenClaims> {
   // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
-  if (idToken === undefined)
-    throw new ProviderError('token', 'invalid_response', 'it issued no id_token, although openid was requested')
+  if (idToken === undefined) throw unusableTokens('it issued no id_token, although openid was requested')
   return checkIdToken(idToken, { nonce, clientId, issuer: idp.issuer, now: now() })
 }
 

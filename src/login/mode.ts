@@ -15,7 +15,7 @@ import type { Config } from '../config/settings.js'
 import type { SessionFields } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { IdTokenClaims, UserInfo } from '../provider/id-token.js'
-import { OAuthError, ProviderError, ScopeRefusedError, UnusableTokenSetError } from '../provider/provider-error.js'
+import { OAuthError, unusableTokens } from '../provider/provider-error.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { CheckedClaims } from './access.js'
 import {
@@ -76,8 +76,8 @@ export interface Mode {
    * Sends the next token request of a refresh, or of a login after its code exchange. The request contains the refresh token of
    * `state`.
    * @param timeoutMs the time limit in milliseconds
-   * @param omitsScope true if the previous request for these tokens failed with ScopeRefusedError
-   * @throws OAuthError or ProviderError; `rescuedRefreshToken` returns the new refresh token of an unusable response
+   * @param omitsScope true if the previous request for these tokens had the reason `scope_refused`
+   * @throws OAuthError or ProviderError, which has the new refresh token of an unusable response
    */
   nextRequest(state: TokenState, timeoutMs: number, omitsScope?: boolean): Promise<TokenStep>
   /**
@@ -122,9 +122,9 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
   async function refresh(state: TokenState, timeoutMs: number, omitsScope: boolean): Promise<RefreshedTokenSet> {
     if (!omitsScope) {
       return refreshGrant(dependencies, state, scope, timeoutMs).catch(async (error: unknown) => {
-        throw isScopeRefusal(error) && !(await idp.metadata()).quirks.needsRefreshScope
-          ? new ScopeRefusedError(error)
-          : error
+        if (!isScopeRefusal(error) || (await idp.metadata()).quirks.needsRefreshScope) throw error
+        const detail = `it refused a refresh that names scopes (${error.status} ${error.error}); the next request names none`
+        throw unusableTokens(detail, { reason: 'scope_refused' })
       })
     }
     const tokenSet = await refreshGrant(dependencies, state, undefined, timeoutMs)
@@ -135,7 +135,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       revokeInBackground(idp, nextRefreshToken)
       const list = listScopes(excess, [accessToken, nextRefreshToken, idToken])
       const detail = `a refresh that named no scope returned more than platform.scopes (${list})`
-      throw new ProviderError('token', 'invalid_response', detail, { meaning: 'end' })
+      throw unusableTokens(detail, { meaning: 'end' })
     }
     refusesScope = true
     return tokenSet
@@ -240,8 +240,7 @@ export function createDualMode(
     const excess = excessScopes({ accessToken, scope: granted }, publicScopes)
     if (excess.length === 0) return
     const list = listScopes(excess, [accessToken, refreshToken, idToken])
-    const detail = `the public token has more than the public scopes (${list})`
-    throw new UnusableTokenSetError(detail, refreshToken)
+    throw unusableTokens(`the public token has more than the public scopes (${list})`, { refreshToken })
   }
 
   function displayName(userInfo: UserInfo): string {

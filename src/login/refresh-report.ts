@@ -4,8 +4,8 @@ import { type FailureReason, failureReasonOf } from '../base/failure-reasons.js'
 import type { Metrics } from '../base/metrics.js'
 import { sessionHash } from '../cookie/record.js'
 import { isTemporaryCode } from '../provider/meaning.js'
-import { OAuthError, OtherIdentityError, ProviderError } from '../provider/provider-error.js'
-import type { End, Problem } from '../sessions/index.js'
+import { OAuthError, ProviderError } from '../provider/provider-error.js'
+import type { Current, End, Problem } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
 import { meaningOfError } from './failure.js'
 
@@ -32,36 +32,36 @@ export function createLevels(): (cause: string) => 'warn' | 'debug' {
  */
 export type Success = 'succeeded' | 'coalesced' | 'already_refreshed'
 
-interface Report {
-  readonly durationMs: number
+/** The result of a refresh. */
+export interface Refreshed {
+  /** `live` also if the session was not refreshed and its tokens are still valid. */
+  readonly current: Current
+  /** The reason why the session was not refreshed. */
+  readonly problem?: Problem | undefined
+  /** The error of the provider, if it is the reason. */
+  readonly error?: unknown
   /** The number of token requests that were sent. */
   readonly calls: number
+}
+
+/**
+ * - `rejected`: the session has ended
+ * - `partial`: only some tokens are new, so a later request continues the refresh
+ * - `failed`: the tokens have not changed
+ * @param success the outcome if the refresh has not failed
+ */
+export function outcomeOf<Outcome extends Success>({ current, problem }: Refreshed, success: Outcome) {
+  if (current.kind === 'over') return 'rejected'
+  if (current.kind === 'live' && problem === undefined) return success
+  return current.record?.kind === 'half-refreshed' ? 'partial' : 'failed'
+}
+
+interface Waited {
+  readonly durationMs: number
+  readonly success: Success
   /** The number of requests that waited for this result. Undefined for a request that waited for the refresh of another one. */
   readonly requests?: number
 }
-
-interface SuccessReport extends Report {
-  readonly outcome: Success
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number | undefined
-}
-
-/** `partial`: only some tokens are new, so a later request continues the refresh. `failed`: the tokens have not changed. */
-interface FailureReport extends Report {
-  readonly outcome: 'partial' | 'failed'
-  readonly problem: Problem
-  /** The error of the identity provider, if there is one. */
-  readonly error?: unknown
-}
-
-/** The session has ended. */
-interface RejectionReport extends Report {
-  readonly outcome: 'rejected'
-  readonly end: End
-  readonly error?: unknown
-}
-
-export type RefreshResult = SuccessReport | FailureReport | RejectionReport
 
 interface RefreshReportOptions {
   readonly mode: string
@@ -72,9 +72,10 @@ interface RefreshReportOptions {
 
 export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions) {
   return {
-    ended(log: Log, sessionId: string, result: RefreshResult): void {
-      const { outcome, durationMs, calls, requests } = result
+    ended(log: Log, sessionId: string, refreshed: Refreshed, { durationMs, success, requests }: Waited): void {
+      const { current, error, calls } = refreshed
       if (calls === 0) metrics.observe('refresh_wait_seconds', durationMs / 1000)
+      const outcome = outcomeOf(refreshed, success)
       const fields = {
         mode,
         outcome,
@@ -86,25 +87,20 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
       // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
       // would only repeat it.
       const isRepetition = requests === undefined
-      if (!isFailure(result)) {
-        const { expiresAt } = result
-        const expires_in = expiresAt === undefined ? undefined : Math.round((expiresAt - now()) / 1000)
+      if (current.kind === 'live' && outcome === success) {
         const level = isRepetition || outcome === 'already_refreshed' ? 'debug' : 'info'
+        const expires_in = Math.round((current.record.fields.expires_at - now()) / 1000)
         log[level]({ event: 'refresh_succeeded', ...fields, expires_in }, 'session refreshed')
         return
       }
-      const { error } = result
-      const reason = reasonOf(result)
+      const problem = problemOf(refreshed)
+      const reason = current.kind === 'over' ? reasonOfEnd(current.end, error) : reasonOfProblem(problem, error)
       const level = isRepetition ? 'debug' : levelOf(error)
       const message =
-        'end' in result ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[causeOf(result)]}`
+        current.kind === 'over' ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[problem]}`
       log[level]({ event: 'refresh_failed', ...fields, reason, ...(error !== undefined && { err: error }) }, message)
     }
   }
-}
-
-function isFailure(result: RefreshResult): result is FailureReport | RejectionReport {
-  return 'problem' in result || 'end' in result
 }
 
 const MESSAGES: Readonly<Record<Problem, string>> = {
@@ -117,18 +113,19 @@ const MESSAGES: Readonly<Record<Problem, string>> = {
 }
 
 /** If there is no error of the provider, no request was sent, because an earlier one has just failed. */
-function causeOf({ problem, error }: FailureReport): Problem {
+function problemOf({ problem = 'pending', error }: Refreshed): Problem {
   return problem === 'provider' && error === undefined ? 'paused' : problem
 }
 
-/** The error says more than the problem or the end, unless the session has ended for another reason, such as a logout. */
-function reasonOf(result: FailureReport | RejectionReport): FailureReason {
-  const { error } = result
-  if ('problem' in result) return error === undefined ? PROBLEM_REASONS[causeOf(result)] : failureReasonOf(error)
-  const { end } = result
-  const { reason } = end
-  if (reason === 'denied' && isWeakness(end)) return 'insufficient_user_authentication'
-  return reason === 'refused' && error !== undefined ? failureReasonOf(error) : END_REASONS[reason]
+/** The error says more than the problem. */
+function reasonOfProblem(problem: Problem, error: unknown): FailureReason {
+  return error === undefined ? PROBLEM_REASONS[problem] : failureReasonOf(error)
+}
+
+/** The error says more than the end, unless the session has ended for another reason, such as a logout. */
+function reasonOfEnd(end: End, error: unknown): FailureReason {
+  if (end.reason === 'denied' && isWeakness(end)) return 'insufficient_user_authentication'
+  return end.reason === 'refused' && error !== undefined ? failureReasonOf(error) : END_REASONS[end.reason]
 }
 
 /** The reasons of refreshes that have failed, for the log and the metrics. */
@@ -162,7 +159,7 @@ function levelOf(error: unknown): 'info' | 'warn' | 'error' {
 
 /** True if the same request cannot succeed later, unless the operator corrects something. */
 function needsOperator(error: unknown): boolean {
-  if (error instanceof OtherIdentityError) return true
+  if (failureReasonOf(error) === 'identity_mismatch') return true
   if (meaningOfError(error) === 'ambiguous') return false
   if (error instanceof ProviderError) return error.isRejection
   return !(error instanceof OAuthError) || !isTemporaryCode(error.error)

@@ -12,14 +12,7 @@ import {
   withCustomFields
 } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import {
-  OAuthError,
-  OtherIdentityError,
-  ProviderError,
-  rescuedRefreshToken,
-  ScopeRefusedError,
-  UnusableTokenSetError
-} from '../provider/provider-error.js'
+import { OAuthError, ProviderError, unusableTokens } from '../provider/provider-error.js'
 import {
   type Current,
   type Denial,
@@ -37,7 +30,7 @@ import { type Evidence, type Refreshing, refusalIn } from './evidence.js'
 import { meaningOfError, pauseIfThrottled, pauseSecondsAfter, retrySecondsOf } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import type { Mode, TokenStep } from './mode.js'
-import { createLevels, type Log } from './refresh-report.js'
+import { createLevels, type Log, type Refreshed } from './refresh-report.js'
 import type { RefreshSchedule } from './schedule.js'
 
 export interface RefreshDependencies {
@@ -59,17 +52,6 @@ interface Run {
   omitsScope: boolean
   /** The error of the provider that ended the refresh. */
   error?: unknown
-}
-
-export interface Refreshed {
-  /** `live` also if the session was not refreshed and its tokens are still valid. */
-  readonly current: Current
-  /** The reason why the session was not refreshed. */
-  readonly problem?: Problem | undefined
-  /** The error of the provider, if it is the reason. */
-  readonly error?: unknown
-  /** The number of token requests that were sent. */
-  readonly calls: number
 }
 
 // A refresh in dual mode needs two requests. If the internal token expires before the second request, both are repeated.
@@ -145,8 +127,11 @@ export function createRefresh(dependencies: RefreshDependencies) {
       return { current: whileValid(current), problem, error: run.error, calls: run.calls }
     },
     /** Returns what a request gets if the session cannot be refreshed now. */
-    withoutRefresh: (id: string, why: Problem, retryAfterSeconds: number): Current =>
-      whileValid(notRefreshed(id, why, retryAfterSeconds))
+    withoutRefresh: (id: string, problem: Problem, retryAfterSeconds: number): Refreshed => ({
+      current: whileValid(notRefreshed(id, problem, retryAfterSeconds)),
+      problem,
+      calls: 0
+    })
   }
 }
 
@@ -206,7 +191,8 @@ function createTokenRequest({ mode, idp, sessions, access, userSessions, evidenc
   }
 
   function resultOfError(session: SessionRecord, error: unknown, grant: Grant, seenBy: string, run: Run): Result {
-    if (error instanceof ScopeRefusedError) {
+    const reason = failureReasonOf(error)
+    if (reason === 'scope_refused') {
       const message = 'the identity provider refused a refresh that names scopes, so it is repeated without them'
       run.log.warn({ event: 'refresh_scope_refused', session: sessionHash(session.id), err: error }, message)
       run.omitsScope = true
@@ -215,18 +201,18 @@ function createTokenRequest({ mode, idp, sessions, access, userSessions, evidenc
     run.error = error
     pauseIfThrottled(sessions, 'refresh', error)
     const by = refreshing(session)
-    if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(by.user)
+    if (reason === 'client_rejected') evidence.clientRejected(by.user)
     const refusal = refusalIn(error, seenBy)
     const series = refusal && grant.refusedAgain(refusal.series)
     const previous = refusal && grant.suspect?.[refusal.series]?.last
-    const isProven = refusal && series && evidence.refused(refusal, by, seenBy, series, previous)
-    const isOther = error instanceof OtherIdentityError
+    const isProven = refusal && series && evidence.refused(refusal, by, series, previous)
+    const isOther = reason === 'identity_mismatch'
     if (isOther || isProven || meaningOfError(error) === 'end') {
       return { kind: 'over', end: { reason: isOther ? 'other_identity' : 'refused' } }
     }
     const pauseMs = pauseSecondsAfter(error, series?.refusals) * 1000
     // An unusable response can still contain a new refresh token. The old refresh token may be invalid now, so store the new one.
-    const refresh_token = rescuedRefreshToken(error)
+    const refresh_token = ProviderError.refreshTokenOf(error)
     if (refresh_token === undefined) return { kind: 'failure', pauseMs, refusedAs: refusal?.series }
     const record = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
     return { kind: 'tokens', record, pauseMs }
@@ -278,7 +264,7 @@ function nextRevision(session: SessionRecord, { state }: TokenStep, now: number,
   const bytes = sizeOf(record)
   if (bytes <= MAX_STORED_BYTES) return record
   const detail = `with the new tokens, the session would be ${bytes} bytes long, but the limit is ${MAX_STORED_BYTES}`
-  throw new UnusableTokenSetError(detail, next.fields.refresh_token)
+  throw unusableTokens(detail, { refreshToken: next.fields.refresh_token })
 }
 
 /** Returns the problem of an unavailable store. If the stored data cannot be read, also logs an error. */

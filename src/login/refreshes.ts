@@ -5,9 +5,9 @@
 import { type Clock, startStopwatch, withinOrUndefined } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import { type CookieSession, hasTokens } from '../cookie/record.js'
-import { type Current, type Problem, StoreUnavailableError } from '../sessions/index.js'
-import { createRefresh, problemOf, type RefreshDependencies, type Refreshed } from './refresh.js'
-import { createRefreshReport, type Log, type RefreshResult, type Success } from './refresh-report.js'
+import { type Current, StoreUnavailableError } from '../sessions/index.js'
+import { createRefresh, problemOf, type RefreshDependencies } from './refresh.js'
+import { createRefreshReport, type Log, outcomeOf, type Refreshed } from './refresh-report.js'
 import { createRefreshSchedule } from './schedule.js'
 
 interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
@@ -58,11 +58,10 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
       try {
         const refreshed = await refresh(session, log)
         if (refreshed.current.kind !== 'over' || refreshed.calls > 0) {
-          const { requests } = started
           const success = refreshed.calls === 0 ? 'already_refreshed' : 'succeeded'
-          const result = resultOf(refreshed, success, elapsedMs())
-          if (result.outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome: result.outcome })
-          report.ended(log, session.id, { ...result, requests })
+          const outcome = outcomeOf(refreshed, success)
+          if (outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome })
+          report.ended(log, session.id, refreshed, { durationMs: elapsedMs(), success, requests: started.requests })
         }
         return refreshed
       } finally {
@@ -78,13 +77,13 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
     const joined = running.get(id)
     const refreshing = joined ?? startRefresh(session, log)
     refreshing.requests++
-    const refreshed = await withinOrUndefined(timeoutSeconds * 1000, refreshing.ended, clock)
-    if (!refreshed) {
-      refreshing.requests--
-      report.ended(log, id, failed('pending', elapsedMs()))
-      return withoutRefresh(id, 'pending', 1)
+    const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing.ended, clock)
+    if (!ended) refreshing.requests--
+    const refreshed = ended ?? withoutRefresh(id, 'pending', 1)
+    if (joined || !ended) {
+      report.ended(log, id, { ...refreshed, calls: 0 }, { durationMs: elapsedMs(), success: 'coalesced' })
     }
-    if (joined) report.ended(log, id, { ...resultOf(refreshed, 'coalesced', elapsedMs()), calls: 0 })
+    if (!ended) return refreshed.current
     const known = sessions.known(id)
     return known.kind === 'over' ? known : refreshed.current
   }
@@ -96,21 +95,20 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
       // refresh, the request would not notice that the session is over.
       const found = await sessions.current(session).catch((error: unknown) => {
         if (!(error instanceof StoreUnavailableError)) throw error
-        const why = problemOf(error, requestLog())
-        const current = withoutRefresh(session.id, why, error.retryAfterSeconds)
-        if (current.kind === 'unavailable') {
+        const refreshed = withoutRefresh(session.id, problemOf(error, requestLog()), error.retryAfterSeconds)
+        if (refreshed.current.kind === 'unavailable') {
           metrics.count('refreshes_total', { outcome: 'failed' })
-          report.ended(requestLog(), session.id, { ...failed(why, elapsedMs()), requests: 1 })
+          const waited = { durationMs: elapsedMs(), success: 'succeeded', requests: 1 } as const
+          report.ended(requestLog(), session.id, refreshed, waited)
         }
-        return { current }
+        return refreshed
       })
       if ('current' in found) return found.current
       if (found.kind === 'over') return found
       if (found.kind === 'unavailable' || schedule.isDue(found.record)) return refreshInTime(session, requestLog())
-      const { rev, fields } = found.record
-      if (hasTokens(session) && rev > session.rev && schedule.isDue(session)) {
-        const result = { outcome: 'already_refreshed', durationMs: elapsedMs(), calls: 0 } as const
-        report.ended(requestLog(), session.id, { ...result, expiresAt: fields.expires_at })
+      if (hasTokens(session) && found.record.rev > session.rev && schedule.isDue(session)) {
+        const waited = { durationMs: elapsedMs(), success: 'already_refreshed' } as const
+        report.ended(requestLog(), session.id, { current: found, calls: 0 }, waited)
       }
       return found
     },
@@ -118,18 +116,4 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
       while (running.size > 0) await Promise.allSettled([...running.values()].map(({ ended }) => ended))
     }
   }
-}
-
-function failed(problem: Problem, durationMs: number): RefreshResult {
-  return { outcome: 'failed', problem, durationMs, calls: 0 }
-}
-
-/** @param success the outcome to report if the refresh has not failed */
-function resultOf({ current, calls, problem, error }: Refreshed, success: Success, durationMs: number): RefreshResult {
-  if (current.kind === 'over') return { outcome: 'rejected', end: current.end, error, durationMs, calls }
-  if (problem !== undefined || current.kind === 'unavailable') {
-    const isPartial = current.record?.kind === 'half-refreshed'
-    return { outcome: isPartial ? 'partial' : 'failed', problem: problem ?? 'pending', error, durationMs, calls }
-  }
-  return { outcome: success, durationMs, calls, expiresAt: current.record.fields.expires_at }
 }

@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, parseJson } from '../base/json.js'
-import { OtherIdentityError, ProviderError } from './provider-error.js'
+import { type ProviderError, unusableTokens } from './provider-error.js'
 
 /** The user info or the claims of an ID token. Any member may be missing or have another type. */
 export type UserInfo = Readonly<Record<string, unknown>>
@@ -55,13 +55,12 @@ type ExpectedRefreshClaims = Pick<IdTokenClaims, 'iss' | 'sub'> & Pick<ExpectedC
  * Checks the ID token in the response to a refresh. It must name the same user as the login (OpenID Connect Core
  * section 12.2).
  * @returns the claims of the ID token
- * @throws OtherIdentityError if `iss` or `sub` is missing, or differs from the value at the login
- * @throws ProviderError if the ID token proves nothing for another reason
+ * @throws ProviderError with the reason `identity_mismatch` if `iss` or `sub` is missing, or differs from the value at the login,
+ *   and with another reason if the ID token proves nothing
  */
 export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims) {
   const claims = parseClaims(idToken)
-  const otherIdentity = (name: string) =>
-    new OtherIdentityError(messageOf(`its ${name} differs from that of the login`))
+  const otherIdentity = (name: string) => unusable(`its ${name} differs from that of the login`, 'identity_mismatch')
   if (claims.iss !== expected.iss) throw otherIdentity('iss')
   if (claims.sub !== expected.sub) throw otherIdentity('sub')
   checkAudience(claims, expected.clientId)
@@ -117,10 +116,6 @@ export function userInfoOf(
   return claims
 }
 
-function unusable(detail: string): ProviderError {
-  return new ProviderError('token', 'invalid_response', messageOf(detail))
-}
-
-function messageOf(detail: string): string {
-  return `the ID token was rejected: ${detail}`
+function unusable(detail: string, reason?: 'identity_mismatch'): ProviderError {
+  return unusableTokens(`the ID token was rejected: ${detail}`, reason && { reason })
 }

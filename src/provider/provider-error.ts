@@ -13,13 +13,13 @@ export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks
  */
 export class OAuthError extends KnownError {
   /** The error code, for example `invalid_grant`. */
-  readonly error: string
-  readonly status: number
-  readonly endpoint: Endpoint
+  declare readonly error: string
+  declare readonly status: number
+  declare readonly endpoint: Endpoint
   /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
-  readonly retryAfterSeconds: number | undefined
+  declare readonly retryAfterSeconds: number | undefined
   /** The code of a gateway that `error` replaces, for example `AUTH-001`. */
-  readonly gatewayCode: string | undefined
+  declare readonly gatewayCode: string | undefined
   /** What the error means for a refresh token, if the endpoint is the token endpoint. */
   readonly meaning: Meaning
   override readonly reason: FailureReason
@@ -28,16 +28,11 @@ export class OAuthError extends KnownError {
     options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'> &
       Partial<Pick<OAuthError, 'gatewayCode'>>
   ) {
-    super(`the identity provider's ${options.endpoint} endpoint responded with ${options.status} ${options.error}`)
-    this.name = 'OAuthError'
-    this.error = options.error
-    this.status = options.status
-    this.endpoint = options.endpoint
-    this.retryAfterSeconds = options.retryAfterSeconds
-    this.gatewayCode = options.gatewayCode
-    const json = { error: options.error }
-    this.meaning = meaningOf({ status: options.status, json })
-    this.reason = isAboutClient(json) ? 'client_rejected' : 'provider_refused'
+    const { endpoint, status, error } = options
+    super(`the identity provider's ${endpoint} endpoint responded with ${status} ${error}`)
+    Object.assign(this, { name: 'OAuthError', gatewayCode: undefined, ...options })
+    this.meaning = meaningOf({ status, json: { error } })
+    this.reason = isAboutClient({ error }) ? 'client_rejected' : 'provider_refused'
   }
 }
 
@@ -57,40 +52,39 @@ const REASONS: Readonly<Partial<Record<ProviderProblem, FailureReason>>> = {
 
 /** The provider could not be reached, or its response could not be used. */
 export class ProviderError extends KnownError {
-  readonly endpoint: Endpoint
-  readonly problem: ProviderProblem
-  readonly durationMs: number
-  readonly status: number | undefined
-  readonly retryAfterSeconds: number | undefined
+  declare readonly endpoint: Endpoint
+  declare readonly problem: ProviderProblem
+  declare readonly durationMs: number
+  declare readonly status: number | undefined
+  declare readonly retryAfterSeconds: number | undefined
   /** Node's code for a failed connection (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
-  readonly code: string | undefined
+  declare readonly code: string | undefined
   /** What the error means for a refresh token. */
-  readonly meaning: Meaning
+  declare readonly meaning: Meaning
   override readonly reason: FailureReason
+  // Private, so that the log cannot contain it.
+  readonly #refreshToken: string | undefined
 
   /**
    * Creates the error.
    * @param detail the reason, for the log. It must not quote the request or the response, because they contain secrets.
    *   The URL of an issuer is not a secret.
+   * @param options.refreshToken the refresh token of a token response that cannot be used. The error keeps it, because the
+   *   provider may have invalidated the earlier one.
    */
   constructor(
     endpoint: Endpoint,
     problem: ProviderProblem,
     detail: string,
-    options: Partial<Pick<ProviderError, 'durationMs' | 'status' | 'retryAfterSeconds' | 'code' | 'meaning'>> = {}
+    { refreshToken, reason, ...options }: ProviderErrorOptions = {}
   ) {
     super(`the identity provider's ${endpoint} endpoint: ${detail}`)
-    this.name = 'ProviderError'
-    this.endpoint = endpoint
-    this.problem = problem
-    this.durationMs = options.durationMs ?? 0
-    this.status = options.status
-    this.retryAfterSeconds = options.retryAfterSeconds
-    this.code = options.code
-    this.meaning = options.meaning ?? 'failure'
+    const defaults = { durationMs: 0, meaning: 'failure', status: undefined, code: undefined }
+    Object.assign(this, { name: 'ProviderError', endpoint, problem, ...defaults, ...options })
+    this.#refreshToken = refreshToken
     const { isThrottled, isRejection } = this
     const ofResponse = isRejection ? 'provider_refused' : 'provider_invalid_response'
-    this.reason = REASONS[problem] ?? (isThrottled ? 'provider_throttled' : ofResponse)
+    this.reason = reason ?? REASONS[problem] ?? (isThrottled ? 'provider_throttled' : ofResponse)
   }
 
   /**
@@ -111,6 +105,27 @@ export class ProviderError extends KnownError {
     const { status = 0 } = this
     return status >= 400 && status < 500 && status !== 408 && status !== 429
   }
+
+  /** Returns the refresh token of an unusable token response. Returns undefined if there is none, or for any other error. */
+  static refreshTokenOf(error: unknown): string | undefined {
+    return error instanceof ProviderError ? error.#refreshToken : undefined
+  }
+}
+
+interface ProviderErrorOptions
+  extends Partial<Pick<ProviderError, 'durationMs' | 'status' | 'retryAfterSeconds' | 'code' | 'meaning' | 'reason'>> {
+  readonly refreshToken?: string | undefined
+}
+
+/**
+ * The errors of token responses that arrived and cannot be used:
+ * - `consent_required`: none of the scopes that the login requested were granted, because the user has not consented
+ * - `identity_mismatch`: the response to a refresh names another user or issuer than the login. The session must end
+ * - `scope_refused`: the provider refused a refresh that named scopes, with a code that may be about these scopes. The same request
+ *   without `scope`, which means the scopes of the login (RFC 6749 section 6), may succeed
+ */
+export function unusableTokens(detail: string, options?: ProviderErrorOptions): ProviderError {
+  return new ProviderError('token', 'invalid_response', detail, options)
 }
 
 /**
@@ -126,72 +141,6 @@ export class UnknownKeyError extends KnownError {
     this.name = 'UnknownKeyError'
     this.retryAfterSeconds = retryAfterSeconds
   }
-}
-
-/**
- * A token response cannot be used. If the response contains a refresh token, the error keeps it, because the provider
- * may have invalidated the earlier refresh token. The error stores the token in a private field, so the log cannot
- * contain the token.
- */
-export class UnusableTokenSetError extends ProviderError {
-  readonly #refreshToken: string | undefined
-
-  constructor(detail: string, refreshToken: string | undefined) {
-    super('token', 'invalid_response', detail)
-    this.#refreshToken = refreshToken
-  }
-
-  static refreshTokenOf(error: UnusableTokenSetError): string | undefined {
-    return error.#refreshToken
-  }
-}
-
-/**
- * The response to a refresh names a different user or issuer than the response to the login did. The session must end. The error
- * does not keep the refresh token of the response, because the session must not use it.
- */
-export class OtherIdentityError extends ProviderError {
-  override readonly reason = 'identity_mismatch'
-
-  constructor(detail: string) {
-    super('token', 'invalid_response', detail)
-    this.name = 'OtherIdentityError'
-  }
-}
-
-/** The provider has issued tokens with none of the scopes that the login requested, because the user has not consented. */
-export class ConsentMissingError extends ProviderError {
-  override readonly reason = 'consent_required'
-
-  constructor() {
-    super('token', 'invalid_response', 'it granted none of the requested scopes')
-    this.name = 'ConsentMissingError'
-  }
-}
-
-/**
- * The provider refused a refresh that named scopes, with a code that may be about these scopes. The same request without `scope`
- * may succeed. It means the scopes of the login (RFC 6749 section 6).
- */
-export class ScopeRefusedError extends ProviderError {
-  override readonly reason = 'scope_refused'
-
-  constructor({ status, error }: OAuthError) {
-    super(
-      'token',
-      'invalid_response',
-      `it refused a refresh that names scopes (${status} ${error}); the next request names none`
-    )
-    this.name = 'ScopeRefusedError'
-  }
-}
-
-/**
- * Returns the refresh token of an unusable token response. Returns undefined if the response contained no refresh
- * token, or for any other error.
- */
-export function rescuedRefreshToken(error: unknown): string | undefined {
-  return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
 }
 
 /** True if the user info endpoint does not accept the access token. Unlike an outage, this refusal is permanent. */

@@ -1,7 +1,7 @@
 /** Parses the responses of the token endpoint, in the forms in which real providers send them. */
 import { isJsonObject } from '../base/json.js'
 import { readClaims } from './id-token.js'
-import { UnusableTokenSetError } from './provider-error.js'
+import { unusableTokens } from './provider-error.js'
 
 /** A checked response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenSet {
@@ -29,13 +29,13 @@ const BEARER = /^bearer(?:token)?$/i
 /**
  * Checks the JSON of a token response.
  * @param date the `Date` of the response, in milliseconds since the epoch
- * @throws UnusableTokenSetError if a member violates RFC 6749. The message describes the first such member. The error
+ * @throws ProviderError if a member violates RFC 6749. The message describes the first such member. The error
  *   keeps the refresh token of the response, if there is one.
  */
 export function parseTokenSet(json: unknown, date?: number): TokenSet {
-  if (!isJsonObject(json)) throw new UnusableTokenSetError('the response is not a JSON object', undefined)
+  if (!isJsonObject(json)) throw unusableTokens('the response is not a JSON object')
   const unusable = (detail: string) =>
-    new UnusableTokenSetError(detail, isToken(json.refresh_token) ? json.refresh_token : undefined)
+    unusableTokens(detail, { refreshToken: isToken(json.refresh_token) ? json.refresh_token : undefined })
   const { access_token: accessToken, refresh_token: refreshToken, token_type: tokenType, id_token: idToken } = json
   if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
   const expiresIn = isAbsent(json.expires_in) ? lifetimeOf(accessToken, date) : secondsOf(json.expires_in)

@@ -3,7 +3,7 @@ import { createKeyring } from '#src/cookie/keyring.js'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
 import { createEvidence } from '#src/login/evidence.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/provider-error.js'
+import { OAuthError, ProviderError, unusableTokens } from '#src/provider/provider-error.js'
 import { createClock } from '../helpers/clock.js'
 import { createMode, createSharedStore } from '../sessions/setup.js'
 import { createFakeIdp, oauthError, throttledError, upstreamError } from './fake-idp.js'
@@ -239,7 +239,7 @@ for (const error of faults) {
 
 test('dual: if the response to the request for the public token is unusable and has a refresh token, that one is revoked', async t => {
   const { exchange, login, idp } = setUp({ isDual: true })
-  idp.next({}, new UnusableTokenSetError('access_token is missing', 'the-newest-token'))
+  idp.next({}, unusableTokens('access_token is missing', { refreshToken: 'the-newest-token' }))
   await t.throwsAsync(exchange(login()(), 'c'), { instanceOf: ProviderError })
   t.deepEqual(idp.revoked, ['the-newest-token'])
 })

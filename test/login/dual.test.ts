@@ -3,7 +3,7 @@
 // for browsers (the public token).
 import test from 'ava'
 import { createDualMode } from '#src/login/mode.js'
-import { ProviderError, rescuedRefreshToken } from '#src/provider/provider-error.js'
+import { ProviderError } from '#src/provider/provider-error.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
 import { oauthError, throttledError, upstreamError } from './fake-idp.js'
 
@@ -105,7 +105,7 @@ for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalTok
       idp.next({ scope })
       const request = mode.nextRequest(first, timeoutMs)
       const error = await t.throwsAsync(request, { instanceOf: ProviderError, message: /more than/ })
-      t.is(rescuedRefreshToken(error), idp.newestRefreshToken)
+      t.is(ProviderError.refreshTokenOf(error), idp.newestRefreshToken)
     }
   })
 }

@@ -4,7 +4,7 @@
 // partial.
 import test from 'ava'
 import { meaningOfError } from '#src/login/failure.js'
-import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/provider-error.js'
+import { OAuthError, ProviderError, unusableTokens } from '#src/provider/provider-error.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { modes } from '../helpers/modes.js'
 import { oauthError, throttledError, upstreamError } from '../login/fake-idp.js'
@@ -367,7 +367,7 @@ for (const mode of modes) {
     const { record, clock, idp, live, unavailable } = await setUpExpired(mode)
     idp.next(() => {
       idp.rotate(record.fields.refresh_token as string, 'the-only-good-token')
-      throw new UnusableTokenSetError('access_token is not a non-empty string', 'the-only-good-token')
+      throw unusableTokens('access_token is not a non-empty string', { refreshToken: 'the-only-good-token' })
     })
     const kept = await unavailable(record)
     t.is(kept.record.fields.refresh_token, 'the-only-good-token')
