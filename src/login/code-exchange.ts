@@ -45,7 +45,7 @@ interface CodeExchangeDependencies {
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
  * - `used`: an earlier call exchanged the code, but the session is over
  * - `codeRejected`: the identity provider rejected the code. The first call also returns its `error`.
- * - `denied`: the account may not sign in here; its refresh token is revoked. The first call also returns its `identity`, if known.
+ * - `denied`: the account may not sign in here; its refresh token is revoked
  * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
  * - `pending`: the exchange has not ended yet; a later call gets its result
  */
@@ -56,18 +56,9 @@ export type CodeExchange =
   | { readonly kind: 'codeRejected'; readonly error?: string }
   | { readonly kind: 'signedOut' }
   | { readonly kind: 'pending' }
-  | { readonly kind: 'denied'; readonly denial: Denial; readonly identity?: Identity | undefined }
+  | { readonly kind: 'denied'; readonly denial: Denial }
 
-export interface CodeExchanges {
-  /**
-   * Exchanges the code of a login, or returns the result of an earlier exchange.
-   * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
-   * @throws StoreUnavailableError
-   */
-  exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange>
-  /** Resolves when no exchange is in progress. */
-  ended(): Promise<void>
-}
+export type CodeExchanges = ReturnType<typeof createCodeExchanges>
 
 /**
  * The provider exchanged the code, but throttled a later request of the same login. The code cannot be used again, so the
@@ -95,36 +86,46 @@ const EARLY_TIMER_MS = 1
 const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
 
 /** @example const exchange = await createCodeExchanges(dependencies).exchange(transaction, code) */
-export function createCodeExchanges(dependencies: CodeExchangeDependencies): CodeExchanges {
+export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   const { clock, timeoutSeconds, sessionStore } = dependencies
   const exchangeOnce = createExchange(dependencies)
   const running = new Map<string, Promise<CodeExchange>>()
 
   return {
-    async exchange(transaction, code) {
+    /**
+     * Exchanges the code of a login, or returns the result of an earlier exchange.
+     * @param onDenied gets the user of a login that is denied, also if the request has stopped waiting by then. Must not reject
+     * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
+     * @throws StoreUnavailableError
+     */
+    async exchange(transaction: LoginTransaction, code: string, onDenied: OnDenied): Promise<CodeExchange> {
       const id = transaction.id.slice(0, ID_LENGTH)
       const login = { id, rev: 0, ...(sessionStore === 'redis' && { key: transaction.sessionKey }) }
-      const run = running.get(id) ?? exchangeOnce(login, transaction, code).finally(() => running.delete(id))
+      const begin = () => exchangeOnce(login, transaction, code, onDenied).finally(() => running.delete(id))
+      const run = running.get(id) ?? begin()
       running.set(id, run)
       return (await withinOrUndefined(timeoutSeconds * 1000, run, clock)) ?? { kind: 'pending' }
     },
-    async ended() {
+    /** Resolves when no exchange is in progress. */
+    async ended(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running.values())
     }
   }
 }
 
+type OnDenied = (denial: Denial, identity: Identity | undefined) => Promise<void>
+
 /**
  * What the token requests of a login have led to, before it is stored:
  * - `completed`: the login has all tokens, and its account is allowed
  * - `denied`: the account may not sign in here
- * - `rejected`: the identity provider rejected the code
+ * - `codeRejected`: the identity provider rejected the code
  * - `failed`: the login has failed for good if its code was exchanged (`isSpent`). Otherwise the exchange can be repeated.
  */
 type Attempt =
   | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
   | { readonly kind: 'denied'; readonly denial: Denial; readonly identity: Identity | undefined }
-  | { readonly kind: 'rejected'; readonly error: string }
+  | { readonly kind: 'codeRejected'; readonly error: string }
   | { readonly kind: 'failed'; readonly error: unknown; readonly isSpent: boolean }
 
 type Completed = Extract<Attempt, { readonly kind: 'completed' }>
@@ -136,7 +137,7 @@ function resultOf(attempt: Attempt): Result {
       return { kind: 'tokens', record: attempt.record, pauseMs: 0 }
     case 'denied':
       return { kind: 'over', end: attempt.denial }
-    case 'rejected':
+    case 'codeRejected':
       // End the login, so that its state cannot be used again. Otherwise an attacker could try many codes with one state.
       return { kind: 'over', end: { reason: 'refused' } }
     case 'failed':
@@ -169,9 +170,9 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         return { kind: 'unfinished', finish: async () => ended(await completeLogin(login, exchanged, leftMs)) }
       } catch (error) {
         pauseIfThrottled(sessions, 'login', error)
-        if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(login.id)
+        if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected()
         if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) {
-          return ended({ kind: 'rejected', error: error.error })
+          return ended({ kind: 'codeRejected', error: error.error })
         }
         return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
       }
@@ -200,7 +201,8 @@ function createExchange(dependencies: CodeExchangeDependencies) {
   return async function exchangeOnce(
     login: Revision,
     transaction: LoginTransaction,
-    code: string
+    code: string,
+    onDenied: OnDenied
   ): Promise<CodeExchange> {
     // Look for the result of an earlier exchange first. It must be found even if the provider has asked for a pause.
     const found = await sessions.current(login)
@@ -211,9 +213,10 @@ function createExchange(dependencies: CodeExchangeDependencies) {
       case 'failed':
         throw attempt.error
       case 'denied':
+        await onDenied(attempt.denial, attempt.identity)
+        return { kind: 'denied', denial: attempt.denial }
+      case 'codeRejected':
         return attempt
-      case 'rejected':
-        return { kind: 'codeRejected', error: attempt.error }
       case 'completed':
         if (current.kind === 'over') {
           revokeInBackground(idp, attempt.record.fields.refresh_token)

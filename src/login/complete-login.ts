@@ -213,13 +213,13 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     code: string,
     session: CookieSession | undefined
   ): Promise<CallbackResult> {
-    const exchange = await codeExchanges.exchange(transaction, code)
+    const exchange = await codeExchanges.exchange(transaction, code, (denial, identity) =>
+      endDenied(denial, identity, session)
+    )
     switch (exchange.kind) {
       case 'pending':
         return { kind: 'pending', retryAfterSeconds: 1 }
       case 'denied':
-        await endDenied(exchange, session)
-        return exchange
       case 'codeRejected':
       case 'signedOut':
         return exchange
@@ -239,7 +239,8 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
    * it could otherwise last for long.
    */
   async function endDenied(
-    { denial, identity }: Extract<CodeExchange, { readonly kind: 'denied' }>,
+    denial: Denial,
+    identity: Identity | undefined,
     session: CookieSession | undefined
   ): Promise<void> {
     // A sign-in that was not strong or recent enough says nothing about the account.

@@ -103,8 +103,12 @@ export function createEvidence() {
       const hasRecovered = recoveredAt > Math.min(since, last - DAY_MS)
       return refusals >= 5 && isLong && otherUsers >= 3 && !areOthersRefused && !hasRecovered
     },
-    /** Notes that the provider rejected the client in a token request for a user. */
-    clientRejected(user: string): void {
+    /**
+     * Notes that the provider rejected the client in a token request.
+     * @param user undefined for a login, whose user is not known. All logins count as one user, because anybody can send made-up
+     *   codes
+     */
+    clientRejected(user = ''): void {
       if (clientRejections.size < MAX_COUNTED) clientRejections.add(user)
     },
     /** Returns the number of users for whom the provider rejected the client since the last token request that succeeded, at most 100. */

@@ -1,27 +1,36 @@
 import test from 'ava'
 import { createKeyring } from '#src/cookie/keyring.js'
+import type { Access } from '#src/login/access.js'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
 import { createEvidence } from '#src/login/evidence.js'
-import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
+import { createLoginTransactions, type LoginTransaction, newBrowserId } from '#src/login/transaction.js'
 import { OAuthError, ProviderError, unusableTokens } from '#src/provider/provider-error.js'
 import { createClock } from '../helpers/clock.js'
 import { createMode, createSharedStore } from '../sessions/setup.js'
 import { createFakeIdp, oauthError, throttledError, upstreamError } from './fake-idp.js'
 
-function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' } = {}) {
+function setUp({
+  isDual = false,
+  sessionStore = 'cookie' as 'cookie' | 'redis',
+  access = undefined as Access | undefined
+} = {}) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp()
   const options = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
   const mode = createMode[isDual ? 'dual' : 'single'](options)
   const shared = createSharedStore(clock)
   const joinedAgain: string[] = []
+  const denied: unknown[] = []
   const userSessions = { join: async () => true, joinAgain: (id: string) => void joinedAgain.push(id), addNames() {} }
   const addProcess = () => {
     const connected = shared.connect()
     const { sessions } = connected
     const evidence = createEvidence()
     const dependencies = { evidence, mode, idp, sessions, userSessions, clock, timeoutSeconds: 10, sessionStore }
-    return { ...connected, ...createCodeExchanges({ ...dependencies, access: undefined, log: { warn() {} } }) }
+    const exchanges = createCodeExchanges({ ...dependencies, access, log: { warn() {} } })
+    const exchange = (transaction: LoginTransaction, code: string) =>
+      exchanges.exchange(transaction, code, async (...user) => void denied.push(user))
+    return { ...connected, ...exchanges, exchange }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)
@@ -35,7 +44,7 @@ function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' }
       return opened.transaction
     }
   }
-  return { ...addProcess(), clock, idp, joinedAgain, addProcess, login }
+  return { ...addProcess(), clock, idp, joinedAgain, denied, addProcess, login }
 }
 
 test('a login whose session will be in Redis gets a random key, and a repeated callback gets the same key', async t => {
@@ -158,6 +167,20 @@ test('after platform.timeout a callback is told to come back, and the exchange c
   t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
   t.is(idp.grants.length, 1)
   t.is(idp.queued, 0)
+})
+
+test('the session of a user who is denied ends also if the request has stopped waiting by then', async t => {
+  const denial = { reason: 'denied', problem: 'not_listed', missing: [] } as const
+  const access: Access = { judge: () => 'denied', decide: async () => denial }
+  const { exchange, login, idp, clock, ended, denied } = setUp({ access })
+  const transaction = login()
+  const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
+  t.deepEqual(await clock.runUntilSettled(waiting), { kind: 'pending' })
+  letGo()
+  await ended()
+  t.deepEqual(denied, [[denial, undefined]])
+  t.deepEqual(await exchange(transaction(), 'the-code'), { kind: 'denied', denial })
+  t.is(denied.length, 1)
 })
 
 test('a repeated callback adds the session to its lists again, because the first process may have ended before it did', async t => {

@@ -206,10 +206,12 @@ test('in any history, exactly the refusals end a session that the rule names', t
   t.true(ends > 100, `${ends} ends`)
 })
 
-test('a rejected client counts once for each user, until a token request succeeds', t => {
+test('a rejected client counts once for each user and once for all logins, until a token request succeeds', t => {
   const evidence = createEvidence()
   for (const user of ['a', 'b', 'a']) evidence.clientRejected(user)
   t.is(evidence.clientRejections(), 2)
+  for (let login = 0; login < 3; login++) evidence.clientRejected()
+  t.is(evidence.clientRejections(), 3)
   evidence.refreshed({ session: 's', user: 'c' }, 'me', undefined, NOW)
   t.is(evidence.clientRejections(), 0)
   for (let user = 0; user < 200; user++) evidence.clientRejected(`${user}`)
