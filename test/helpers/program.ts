@@ -109,7 +109,7 @@ function parse(text: string): LogEntry {
   }
 }
 
-export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
+const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 
 /** The settings that a server needs to log in at `idp` and to listen on a free port of 127.0.0.1. */
 export function environmentFor(

@@ -9,10 +9,10 @@ export interface Row {
   readonly logins: number
   readonly lost: number
   /** The number of logins whose refresh token was in flight in a killed process. */
-  readonly inFlight?: number
+  readonly inFlight: number
   /** How often the cookie of a logged-out session was accepted. */
-  readonly letIn?: number
-  readonly remark?: string
+  readonly letIn: number
+  readonly remark: string
 }
 
 export interface Report {
@@ -28,25 +28,17 @@ export interface Report {
 /** One variant of a scenario. Its scope is closed when it has ended. */
 export type Play = (report: Report, scope: Teardown) => Promise<void>
 
-/** Plays of which up to `inParallel` run at the same time. */
-interface PlayGroup {
-  readonly plays: readonly Play[]
-  readonly inParallel: number
-}
-
-/** Plays all groups in parallel, and prints the results. Resolves with the exit code. */
-async function playAll(groups: readonly PlayGroup[]): Promise<number> {
+/** Plays all, up to `inParallel` at the same time, and prints the results. Resolves with the exit code. */
+async function playAll(plays: readonly Play[], inParallel: number): Promise<number> {
   // Exits on these signals, because exit handlers then kill the servers.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   const rows: Row[][] = []
   const counts = { passed: 0, failed: 0 }
 
-  const isAlone = groups.length === 1 && groups[0]?.inParallel === 1
-
   /** Prints the output of a scenario that runs in parallel to others when it ends, so that their lines do not mix. */
   async function playOne(play: Play, position: number): Promise<void> {
     const lines: string[] = []
-    const print = (line: string) => void (isAlone ? process.stdout.write(line) : lines.push(line))
+    const print = (line: string) => void (inParallel === 1 ? process.stdout.write(line) : lines.push(line))
     const ofPlay: Row[] = []
     const report: Report = {
       title: text => print(`\n== ${text}\n`),
@@ -69,17 +61,11 @@ async function playAll(groups: readonly PlayGroup[]): Promise<number> {
     rows[position] = ofPlay
   }
 
-  async function playFrom(waiting: (readonly [position: number, play: Play])[]): Promise<void> {
+  const waiting = [...plays.entries()]
+  async function playNext(): Promise<void> {
     for (let next = waiting.shift(); next; next = waiting.shift()) await playOne(next[1], next[0])
   }
-
-  let position = 0
-  await Promise.all(
-    groups.map(({ plays, inParallel }) => {
-      const waiting = plays.map(play => [position++, play] as const)
-      return Promise.all(Array.from({ length: inParallel }, () => playFrom(waiting)))
-    })
-  )
+  await Promise.all(Array.from({ length: inParallel }, playNext))
   process.stdout.write(tableOf(rows.flat()))
   process.stdout.write(`\n  ${counts.passed} checks passed\n`)
   if (counts.failed > 0) process.stdout.write(`  ${counts.failed} checks failed\n`)
@@ -88,8 +74,8 @@ async function playAll(groups: readonly PlayGroup[]): Promise<number> {
 
 /** Formats the rows as a table in Markdown. */
 function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(({ failure, logins, lost, inFlight = 0, letIn, remark = '' }) =>
-    [failure, logins, lost, inFlight, letIn ?? '', remark].join(' | ')
+  const lines = rows.map(({ failure, logins, lost, inFlight, letIn, remark }) =>
+    [failure, logins, lost, inFlight, letIn, remark].join(' | ')
   )
   const head = [
     'failure | logins | lost | in flight in a killed process | logged-out cookies accepted | remark',
@@ -117,7 +103,7 @@ interface Suite<Options> {
   /** The end of the help. */
   readonly remark?: string
   /** Returns the plays of the names, or throws if an option has a wrong value. */
-  plays(only: readonly string[], values: Values<Options>): readonly PlayGroup[]
+  plays(only: readonly string[], values: Values<Options>): readonly Play[]
 }
 
 /** Runs the part of a suite that the command line selects. */
@@ -143,12 +129,10 @@ export async function runSuite<Options extends Readonly<Record<string, Option>>>
         )
       }
     })
-    const { only, ...others } = values as { only?: string }
+    const { only, parallel, ...others } = values as { only?: string; parallel?: string }
+    const chosenPlays = plays(only === undefined ? [] : chosen(names, only), others as unknown as Values<Options>)
     if (values.help) process.stdout.write(help)
-    else
-      process.exitCode = await playAll(
-        plays(only === undefined ? [] : chosen(names, only), others as unknown as Values<Options>)
-      )
+    else process.exitCode = await playAll(chosenPlays, number(parallel ?? '1'))
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${help}`)
     process.exitCode = 2
@@ -175,9 +159,4 @@ export function chosen<T extends string>(all: readonly T[], text: string): T[] {
     if (!found) throw new Error(`${name} is not one of ${all.join(', ')}.`)
     return found
   })
-}
-
-/** Returns one play for each pair of a value of `first` and a value of `second`. */
-export function pairs<A, B>(first: readonly A[], second: readonly B[], play: (a: A, b: B) => Play): Play[] {
-  return first.flatMap(a => second.map(b => play(a, b)))
 }

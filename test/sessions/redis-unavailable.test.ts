@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisWithTls } from '../helpers/redis-topologies.js'
-import { startTcpProxy } from '../real/chaos/tcp-proxy.js'
+import { startTcpProxy } from '../helpers/tcp-proxy.js'
 import {
   commit,
   connected,

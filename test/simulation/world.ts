@@ -52,11 +52,11 @@ export function createWorld(seed: number): World {
   let order = 0
   const random = createRandom(seed * 2_654_435_761 + 1)
   const notes: string[] = []
-  const heap = createHeap()
+  const queue = createQueue()
 
   function after(ms: number, action: () => void, owner?: Owner): () => void {
     const event: Event = { time: time + Math.max(0, ms), order: order++, action, owner, isCancelled: false }
-    heap.push(event)
+    queue.push(event)
     return () => {
       event.isCancelled = true
     }
@@ -91,13 +91,13 @@ export function createWorld(seed: number): World {
         const isTimer = ({ owner }: Event) => owner?.kind === 'timer'
         const isOverdue = (event: Event) => isTimer(event) && event.time <= time
         // The timers of a suspended machine have stood still, too.
-        if (isSuspended) heap.delayTimers(process, stoppedMs)
+        if (isSuspended) queue.delayTimers(process, stoppedMs)
         const waiting = backlog.splice(0)
         if (isSuspended) for (const event of waiting) if (isTimer(event)) event.time += stoppedMs
         for (const event of [...waiting.filter(isOverdue), ...waiting.filter(event => !isOverdue(event))]) {
           event.time = Math.max(time, event.time)
           event.order = order++
-          heap.push(event)
+          queue.push(event)
         }
       }
     }
@@ -114,7 +114,7 @@ export function createWorld(seed: number): World {
     after,
     async run(ms) {
       const end = time + ms
-      for (let event = heap.next(end); event; event = heap.next(end)) {
+      for (let event = queue.next(end); event; event = queue.next(end)) {
         time = Math.max(time, event.time)
         if (event.isCancelled) continue
         const process = event.owner?.process
@@ -139,48 +139,27 @@ function settle(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
-function createHeap() {
-  const items: Event[] = []
+/** The events that are still to happen. The next one is the last one of the list. */
+function createQueue() {
+  const events: Event[] = []
   const isBefore = (a: Event, b: Event) => a.time < b.time || (a.time === b.time && a.order < b.order)
-  function push(event: Event) {
-    let at = items.push(event) - 1
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      const above = items[parent] as Event
-      if (!isBefore(event, above)) break
-      items[at] = above
-      at = parent
-    }
-    items[at] = event
+
+  function push(event: Event): void {
+    events.splice(events.findLastIndex(other => isBefore(event, other)) + 1, 0, event)
   }
 
   return {
     push,
     delayTimers(process: SimulatedProcess, ms: number) {
-      const all = items.splice(0)
-      for (const event of all) {
+      for (const event of events.splice(0)) {
         if (event.owner?.process === process && event.owner.kind === 'timer') event.time += ms
         push(event)
       }
     },
     /** Removes and returns the first event that is not later than `end`. */
     next(end: number): Event | undefined {
-      const first = items[0]
-      if (!first || first.time > end) return undefined
-      const last = items.pop() as Event
-      if (items.length === 0) return first
-      let at = 0
-      for (;;) {
-        const left = 2 * at + 1
-        if (left >= items.length) break
-        const right = left + 1
-        const child = right < items.length && isBefore(items[right] as Event, items[left] as Event) ? right : left
-        if (!isBefore(items[child] as Event, last)) break
-        items[at] = items[child] as Event
-        at = child
-      }
-      items[at] = last
-      return first
+      const next = events.at(-1)
+      return next && next.time <= end ? events.pop() : undefined
     }
   }
 }

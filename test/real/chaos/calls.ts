@@ -1,7 +1,6 @@
 // The ways in which a call to the token endpoint can go. Each says when the provider spends the token (work) and when
 // it responds.
 import { setTimeout as pause } from 'node:timers/promises'
-import { createDeferred } from '../../helpers/deferred.js'
 import { type Exchange, type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import type { Answer } from '../../helpers/hostile-idp/requests.js'
 
@@ -11,7 +10,7 @@ export interface Call {
   readonly caller: string
   /** Spends the token and returns the correct response without sending it. */
   work(): Answer
-  /** Sends the response. The book (book.ts) records if the caller was still connected. */
+  /** Sends the response. The book (provider.ts) records if the caller was still connected. */
   answer(answer: Answer): void
   /** Records that the complete response will never be sent. */
   withhold(): void
@@ -47,7 +46,6 @@ export const fine = {
 
 /** The call fails and the token is not spent. */
 export const unspent = {
-  hangs: instead(faults.hang()),
   'breaks late': async ({ exchange, timeLimitMs }) => {
     await pause(timeLimitMs * BREAKS_AFTER)
     return faults.reset()(exchange)
@@ -81,11 +79,6 @@ export const late = {
   }
 } satisfies Record<string, Behaviour>
 
-/** In dual mode a refresh makes two calls. The second one asks for the public scopes only. */
-export function isSecondStep({ exchange }: Call): boolean {
-  return exchange.request.form.scope === 'viewables:read'
-}
-
 function instead(fault: Fault): Behaviour {
   return ({ exchange }) => fault(exchange)
 }
@@ -95,43 +88,5 @@ function withheld(fault: Fault): Behaviour {
     const answer = work()
     withhold()
     return fault({ ...exchange, process: () => answer })
-  }
-}
-
-const ARRIVE_MS = 10_000
-
-/**
- * Creates a gate at the provider, at which the responses to calls wait until it opens.
- * @param spendsFirst if true, each call spends its refresh token when it arrives. Otherwise it does so when the gate
- *   opens, unless the caller has disconnected.
- */
-export function createGate({ spendsFirst = true } = {}) {
-  // The names of the processes whose calls have arrived.
-  const callers: string[] = []
-  let notify = () => {}
-  const [opened, open] = createDeferred()
-  return {
-    open,
-    callers,
-    async behaviour(call: Call) {
-      const made = spendsFirst ? call.work() : undefined
-      callers.push(call.caller)
-      notify()
-      await opened
-      if (made) call.answer(made)
-      else if (!call.exchange.response.destroyed) await answers(call)
-    },
-    /** Resolves when this number of calls wait. Rejects if they do not arrive within 10 s. */
-    arrived(count: number) {
-      return new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(() => reject(new Error(`Only ${callers.length} of ${count} calls came.`)), ARRIVE_MS)
-        notify = () => {
-          if (callers.length < count) return
-          clearTimeout(timer)
-          resolve()
-        }
-        notify()
-      })
-    }
   }
 }

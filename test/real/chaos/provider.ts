@@ -4,7 +4,6 @@ import { createHostileIdp, type Exchange } from '../../helpers/hostile-idp/index
 import { createRandom } from '../../helpers/random.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { type Behaviour, type Call, fine } from './calls.js'
-import type { Weather } from './storm.js'
 
 /**
  * - `pending`: the token is spent and the response is not sent yet
@@ -73,7 +72,7 @@ export async function startProvider(scope: Teardown, options: ProviderOptions) {
   const book = createBook()
   const random = createRandom(seed + 2_000_000)
   let refreshCalls = 0
-  let current: () => Behaviour = () => fine.answers
+  let current: Behaviour = fine.answers
 
   function callOf(exchange: Exchange): Call {
     const { request, response } = exchange
@@ -116,7 +115,7 @@ export async function startProvider(scope: Teardown, options: ProviderOptions) {
     // Code exchanges always succeed, because these scenarios are about refreshes.
     if (form.grant_type !== 'refresh_token') return fine.answers(callOf(exchange))
     refreshCalls++
-    return current()(callOf(exchange))
+    return current(callOf(exchange))
   })
   idp.failWhen('userinfo', () => exchange => {
     const answer = exchange.process()
@@ -133,9 +132,8 @@ export async function startProvider(scope: Teardown, options: ProviderOptions) {
       return refreshCalls
     },
     /** Sets the responses to later refresh requests. */
-    follow(how: Behaviour | Weather) {
-      const began = performance.now()
-      current = typeof how === 'function' ? () => how : () => how.at(performance.now() - began)
+    follow(behaviour: Behaviour) {
+      current = behaviour
     }
   }
 }

@@ -1,183 +1,274 @@
-// Storms: many users use the application while the provider, Redis and the processes fail at random.
+// A storm: many users use the application while something fails. Afterwards each of them must be served, no login may be
+// lost, and no process may have accepted the cookie of a session that was logged out before.
 import { setTimeout as pause } from 'node:timers/promises'
-import { SESSION_SECRET } from '../../helpers/program.js'
+import { isFault } from '../../helpers/logs.js'
 import { createRandom } from '../../helpers/random.js'
+import type { Teardown } from '../../helpers/scope.js'
 import type { Play, Report } from '../suite.js'
-import { type Behaviour, fine, late, unspent, withholding } from './calls.js'
-import { type CrowdOptions, signInCrowd } from './crowd.js'
-import { type Options, type Stage, setStage } from './stage.js'
-import { readStoredTokens } from './stored-tokens.js'
-import { combinedTrouble, startTrouble, type Trouble, type TroubleKind } from './trouble.js'
+import { type Behaviour, fine } from './calls.js'
+import { logOutSome } from './copies.js'
+import { type Mode, type Stage, setStage } from './stage.js'
+import { countEach, createTally, spread, type Tally } from './tally.js'
+import { createUser } from './user.js'
+import { type Circumstances, judgeLoss, judgeReuse } from './verdict.js'
 
-const TROUBLES: Readonly<Record<TroubleKind, string>> = {
-  none: '',
-  redis: 'Redis killed and restarted, ',
-  kill: 'processes killed, ',
-  restart: 'processes restarted, '
-}
-const TABS = 3
-const LOST_ANSWERS = 0.02
-
-/** @param isWanted selects the storms by their trouble */
-export function storms(options: Options, isWanted: (trouble: TroubleKind) => boolean): Play[] {
-  const { seeds, processes, modes, troubles } = options
-  const variants = seeds.flatMap(seed =>
-    processes.flatMap(count => modes.map(mode => ({ seed, processes: count, mode })))
-  )
-  return variants.flatMap(variant =>
-    (variant.processes > 1 ? troubles : (['none'] as const))
-      .filter(isWanted)
-      .map(kind => storm({ ...options, ...variant, kind }))
-  )
+/** The options of the command line that all storms have. */
+export interface Variant {
+  readonly seed: number
+  readonly mode: Mode
+  readonly users: number
 }
 
-type StormOptions = Pick<Options, 'seconds' | 'users'> &
-  Pick<CrowdOptions, 'seed' | 'mode'> & { readonly processes: number; readonly kind: TroubleKind }
+/** The setting `session.store`. */
+export type SessionStore = 'cookie' | 'redis'
 
-function storm({ seed, mode, processes, seconds, users, kind }: StormOptions): Play {
-  return async (report, scope) => {
-    const what = `${processes} process${processes === 1 ? '' : 'es'}`
-    report.title(`storm: ${what}, ${mode} mode, ${TROUBLES[kind]}${seconds} s, seed ${seed}`)
-    const withRedis = processes > 1 || kind !== 'none'
-    const stage = await setStage(scope, { seed, mode, processes, withRedis, timeLimitMs: 2000 })
-    const { provider, fleet, proxy, redis } = stage
-    const crowd = { seed, mode, users, tokenLifetimeSeconds: 2, logoutsHold: kind !== 'redis', circumstances: fleet }
-    await live(report, stage, crowd, seconds, `storm, ${what}, ${mode}, ${TROUBLES[kind]}seed ${seed}`, () => {
-      provider.follow(createWeather(seed))
-      proxy.lose(LOST_ANSWERS)
-      return startTrouble(kind, { fleet, redis, random: createRandom(seed + 4_000_000) })
-    })
-    report.figures({
-      'requests tried again by the proxy': proxy.counts.triedAgain,
-      'given up': proxy.counts.gaveUp,
-      'responses lost on the way to browsers': proxy.counts.lostAnswers
-    })
-  }
+export interface StormOptions extends Variant {
+  /** The name of the failure in the table of results. */
+  readonly failure: string
+  readonly store?: SessionStore
+  readonly processes?: number
+  /** The time limit of the servers' requests to the provider. */
+  readonly timeLimitMs?: number
+  /** Further settings of the process in that slot. */
+  readonly environment?: (slot: number) => Readonly<Record<string, string>>
+  /** Returns how the provider responds to refreshes. By default, it responds correctly. */
+  readonly provider?: (seed: number) => Behaviour
+  /** The load balancer loses this share of the responses on the way to the browsers. */
+  readonly lostAnswers?: number
+  /** False if the checks are only reported, because the documents do not promise that they pass. */
+  readonly isRequired?: boolean
+  /** The process in this slot can reach only an old master, whose last writes are lost, for `acceptsMs` after the start of an outage. */
+  readonly cutOff?: { readonly slot: number; readonly acceptsMs: number }
+}
+
+/** What the scenarios of a suite are given. */
+export type StormVariant = Omit<StormOptions, 'failure'>
+
+/** Redis in any topology. Without a URL there is none. */
+interface StormRedis {
+  readonly url: string | undefined
+}
+
+export interface Load {
+  readonly report: Report
+  readonly stage: Stage
+  readonly tally: Tally
+  readonly random: () => number
+  /**
+   * Marks a time in which processes cannot store anything. A process that is killed in the same time may lose the tokens
+   * that it received in it.
+   */
+  outage<T>(fault: () => Promise<T>): Promise<T>
 }
 
 const PROCESSES = 4
-const SLOW_ANSWERS = 0.2
-const SLOW_MS = 1500
+const TABS = 3
+const TIME_LIMIT_MS = 2000
+const LIFETIME_SECONDS = 4
+// Requests in the last seconds of a token cause an early refresh, which must know of a logout too.
+const MARGIN_SECONDS = 2
+const CALM_MS = 1000
+const COPIES_EVERY_MS = 300
+/** The time for which processes may store late results after an outage. */
+const AFTER_OUTAGE_MS = 2000
+/** Longer than the lease of a killed process lasts (65 s), plus one retry. */
+const ALL_BACK_WITHIN_MS = 75_000
+const MAX_STORIES = 10
 
-/**
- * Processes are killed or stopped, and Redis is killed or stopped, in parallel. Redis writes every change to its
- * append-only file, so it loses nothing when it is killed.
- */
-export function combined({ seeds, modes, full }: Options): Play[] {
-  const [seconds, users] = full ? [120, 200] : [20, 30]
-  return seeds.flatMap(seed =>
-    modes.map(mode => async (report, scope) => {
-      report.title(`combined faults: ${PROCESSES} processes, ${mode} mode, ${users} users, ${seconds} s, seed ${seed}`)
-      // The file is never rewritten, so it has the whole history.
-      const rewriteNever = ['--auto-aof-rewrite-percentage', '0']
-      const redisArguments = ['--appendonly', 'yes', '--appendfsync', 'always', ...rewriteNever]
-      const options = { seed, mode, processes: PROCESSES, withRedis: true, redisArguments, timeLimitMs: 10_000 }
-      const stage = await setStage(scope, options)
-      const { provider, fleet, redis } = stage
-      if (!redis) throw new Error('This scenario needs Redis.')
-      const stored = readStoredTokens(redis.folder, SESSION_SECRET)
-      const circumstances = { killedAt: fleet.killedAt, wasStored: stored.has }
-      const draw = createRandom(seed + 1_000_000)
-      const slow: Behaviour = async call => {
-        const made = call.work()
-        if (draw() < SLOW_ANSWERS) await pause(draw() * SLOW_MS)
-        call.answer(made)
-      }
-      const crowd = { seed, mode, users, tokenLifetimeSeconds: 4, logoutsHold: false, circumstances }
-      const failure = `combined faults, ${mode}, ${users} users, ${seconds} s, seed ${seed}`
-      await live(report, stage, crowd, seconds, failure, () => {
-        provider.follow(slow)
-        return combinedTrouble(fleet, redis, seed, seconds)
+/** @param openRedis starts Redis @param fault breaks something, and resolves when everything runs again */
+export function storm<Redis extends StormRedis>(
+  options: StormOptions,
+  openRedis: (scope: Teardown) => Promise<Redis>,
+  fault: (load: Load, redis: Redis) => Promise<void>
+): Play {
+  const { failure, seed, mode, users: count, store = 'cookie', isRequired = true } = options
+  const title = `${failure}, session.store: ${store}, ${mode} mode, seed ${seed}`
+  return async (given, scope) => {
+    given.title(title)
+    const report = isRequired ? given : withoutChecks(given)
+    const redis = await openRedis(scope)
+    const stage = await setStage(scope, {
+      ...options,
+      processes: options.processes ?? PROCESSES,
+      redisUrl: redis.url,
+      timeLimitMs: options.timeLimitMs ?? TIME_LIMIT_MS,
+      environment: slot => ({
+        PLATFORM_AUTH_SESSION_STORE: store,
+        PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: String(MARGIN_SECONDS),
+        ...options.environment?.(slot)
       })
     })
-  )
-}
+    const { provider, proxy } = stage
+    const outages: Outage[] = []
+    const circumstances = circumstancesOf(stage, outages, options)
+    const copies = await logOutSome(stage, mode)
+    provider.idp.settings.accessTokenLifetimeSeconds = LIFETIME_SECONDS
+    const tally = createTally()
+    const users = Array.from({ length: count }, (_, index) =>
+      createUser({
+        mode,
+        tabs: TABS,
+        seed: seed * 10_000 + index,
+        browser: stage.newBrowser(),
+        provider,
+        tokenLifetimeMs: LIFETIME_SECONDS * 1000,
+        tally,
+        judge: grant => judgeLoss(grant, circumstances)
+      })
+    )
+    await eachOf(users, user => user.signIn())
 
-/** Many users use the application during the failures that `begin` starts. Afterwards each must get a response. */
-async function live(
-  report: Report,
-  stage: Stage,
-  options: Omit<CrowdOptions, 'tabs'>,
-  seconds: number,
-  failure: string,
-  begin: () => Trouble
-): Promise<void> {
-  const crowd = await signInCrowd(stage, { tabs: TABS, ...options })
-  const trouble = begin()
-  const end = performance.now() + seconds * 1000
-  await crowd.live(() => performance.now() > end)
-  await trouble.end()
-  stage.proxy.lose(0)
-  stage.provider.follow(fine.answers)
-  await crowd.checkAllAnswered(report)
-  crowd.report(report, { failure, remark: `${crowd.tally.requests} requests` })
-  report.figures(trouble.figures())
-}
-
-// Random failures of the provider, generated from a seed. Spells of about a second follow each other, and each spell
-// has its own shares of failures.
-
-/** Shares of calls, from 0 to 1. The remaining calls get their response immediately. */
-interface Spell {
-  /** Responses that arrive late but within the time limit. */
-  readonly slow: number
-  readonly unspent: number
-  /** Responses after the time limit. */
-  readonly late: number
-  readonly withheld: number
-}
-
-const spells: readonly Spell[] = [
-  { slow: 0.1, unspent: 0, late: 0, withheld: 0 },
-  { slow: 0.3, unspent: 0.1, late: 0, withheld: 0 },
-  { slow: 0.2, unspent: 0.2, late: 0.02, withheld: 0.01 },
-  { slow: 0, unspent: 0.5, late: 0, withheld: 0 },
-  { slow: 0.9, unspent: 0.05, late: 0, withheld: 0 },
-  { slow: 0.1, unspent: 0.1, late: 0.05, withheld: 0.02 },
-  { slow: 0, unspent: 1, late: 0, withheld: 0 }
-]
-// The behaviour `hangs` is excluded, because its calls would last longer than the storm.
-const { hangs, ...passing } = unspent
-const MIN_MS = 300
-const MAX_MS = 1300
-
-export interface Weather {
-  /** Returns the behaviour of a call that arrives this many milliseconds after the start. */
-  at(elapsedMs: number): Behaviour
-}
-
-function createWeather(seed: number): Weather {
-  const order = createRandom(seed)
-  const draw = createRandom(seed + 1_000_000)
-  const plan: { readonly spell: Spell; readonly until: number }[] = []
-
-  function spellAt(elapsedMs: number): Spell {
-    for (;;) {
-      const now = plan.find(({ until }) => elapsedMs < until)
-      if (now) return now.spell
-      const until = (plan.at(-1)?.until ?? 0) + MIN_MS + order() * (MAX_MS - MIN_MS)
-      plan.push({ spell: pick(spells, order()), until })
-    }
-  }
-
-  return {
-    at(elapsedMs) {
-      const spell = spellAt(elapsedMs)
-      let lot = draw()
-      for (const [share, behaviours] of [
-        [spell.withheld, withholding],
-        [spell.late, late],
-        [spell.unspent, passing],
-        [spell.slow, fine]
-      ] as const) {
-        if (lot < share) return pick(Object.values<Behaviour>(behaviours), draw())
-        lot -= share
+    let hasEnded = false
+    const living = Promise.all(users.map(user => user.live(() => hasEnded)))
+    const trying = (async () => {
+      while (!hasEnded) {
+        await copies.tryAll()
+        await pause(COPIES_EVERY_MS)
       }
-      return fine.answers
+    })()
+    await pause(CALM_MS)
+    tally.refused.clear()
+    provider.follow(options.provider?.(seed) ?? fine.answers)
+    proxy.lose(options.lostAnswers ?? 0)
+    const outage: Load['outage'] = async work => {
+      const one = { from: performance.now(), until: Number.POSITIVE_INFINITY }
+      outages.push(one)
+      return work().finally(() => {
+        one.until = performance.now() + AFTER_OUTAGE_MS
+      })
     }
+    const load = { report, stage, tally, outage, random: createRandom(seed + 5_000_000) }
+    await fault(load, redis).finally(async () => {
+      hasEnded = true
+      proxy.lose(0)
+      provider.follow(fine.answers)
+      await Promise.all([living, trying])
+    })
+
+    const endedAt = performance.now()
+    const waits = await Promise.all(
+      users.map(async user => {
+        const isServed = await user.isAnswered(ALL_BACK_WITHIN_MS)
+        const servedAt = performance.now()
+        // The session also survives the next refresh.
+        await pause(LIFETIME_SECONDS * 1000 + 100)
+        return isServed && (await user.isAnswered(ALL_BACK_WITHIN_MS)) ? servedAt - endedAt : undefined
+      })
+    )
+    await copies.tryAll()
+    const { letIn, letInUnknown, tries } = copies.counts
+    const remark = `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503${isRequired ? '' : ', not required'}`
+    report.row({ failure: title, letIn, remark, ...reportLogins(report, stage, tally, circumstances) })
+    report.figures({
+      'users who got a 503': tally.refused.size,
+      'longest time until one of them was served, ms': Math.round(Math.max(0, ...tally.refused.values())),
+      'ms until the last was served again after the storm': Math.round(Math.max(0, ...waits.map(ms => ms ?? 0))),
+      'requests with a logged-out cookie': tries,
+      accepted: letIn,
+      'accepted by a process that started without Redis': letInUnknown
+    })
+    report.check('no logged-out cookie is accepted', letIn === 0, String(letIn))
+    const others = waits.filter(ms => ms === undefined).length
+    report.check('after the storm every user is served', others === 0, `${others} were not`)
   }
 }
 
-function pick<T>(choices: readonly T[], lot: number): T {
-  return choices[Math.floor(lot * choices.length)] as T
+interface Outage {
+  readonly from: number
+  until: number
+}
+
+function circumstancesOf(
+  { provider, fleet }: Stage,
+  outages: readonly Outage[],
+  { cutOff }: StormOptions
+): Circumstances {
+  return {
+    killedAt: fleet.killedAt,
+    wasStored(refreshToken) {
+      const rotations = [...provider.book.grants.values()].flatMap(grant => grant.rotations)
+      const rotation = rotations.find(({ issued }) => issued === refreshToken)
+      const killed = rotation && fleet.killedAt(rotation.caller)
+      if (!rotation || killed === undefined) return true
+      return !outages.some(({ from, until }) => rotation.settledAt >= from && killed <= until)
+    },
+    wasCutOff: (caller, at) =>
+      cutOff !== undefined &&
+      caller.startsWith(`${cutOff.slot}.`) &&
+      outages.some(({ from }) => at >= from && at <= from + cutOff.acceptsMs)
+  }
+}
+
+/** Prints what happened to the logins, and checks that none was lost. Returns the numbers for the table. */
+function reportLogins(
+  report: Report,
+  { provider, fleet }: Stage,
+  { sessions, gone, durations, statuses, faults, ...counts }: Tally,
+  circumstances: Circumstances
+) {
+  const goneAs = (wanted: string) => gone.filter(({ kind }) => kind === wanted)
+  const [lost, inFlight] = [goneAs('lost'), goneAs('in flight')]
+  const reuses = [...provider.book.grants.values()].flatMap(grant =>
+    grant.reuses.map(reuse => judgeReuse(grant, reuse, circumstances))
+  )
+  const needless = reuses.filter(({ kind }) => kind === 'lost')
+  const refreshes = fleet.lines.filter(({ event }) => event === 'refresh_succeeded' || event === 'refresh_failed')
+  const warnings = fleet.lines.filter(({ level, event }) => level === 'warn' && event !== 'refresh_failed')
+  const complaints = [...fleet.lines.filter(isFault).map(line => JSON.stringify(line)), ...fleet.complaints]
+  const held = inFlight.flatMap(({ heldMs }) => heldMs ?? [])
+  const { median, p99, longest } = spread(durations)
+  report.figures({
+    sessions,
+    requests: counts.requests,
+    'provider calls': provider.refreshCalls,
+    'reuses seen by the provider': reuses.length,
+    'sessions lost': lost.length,
+    'in flight in a killed process': inFlight.length,
+    'ended by the provider': goneAs('ended').length
+  })
+  report.figures({
+    responses: countEach([...statuses].flatMap(([status, count]) => Array<string>(count).fill(String(status)))),
+    'no response': counts.unanswered,
+    logouts: counts.logouts,
+    'failed logins': counts.failedLogins,
+    'ms median': median,
+    p99,
+    longest
+  })
+  report.figures({
+    'outcomes of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))),
+    warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim()))
+  })
+  report.figures({
+    'reasons for tokens in flight in a killed process': countEach(inFlight.map(({ why }) => why)),
+    'longest time from response to kill, ms': Math.round(Math.max(0, ...held))
+  })
+  report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
+  for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
+  report.check(
+    'no token was used twice, except those in flight in a killed process',
+    needless.length === 0,
+    countEach(needless.map(({ why }) => why))
+  )
+  report.check('every response is one that the design allows', faults.length === 0, countEach(faults))
+  report.check('no server logged an error', complaints.length === 0, countEach(complaints))
+  return { logins: sessions, lost: lost.length, inFlight: inFlight.length }
+}
+
+/** Reports the results of checks without counting them. */
+function withoutChecks(report: Report): Report {
+  return {
+    ...report,
+    check: (what, holds, detail = '') =>
+      report.note(`${holds ? 'true' : `not true, ${detail}`} (not required): ${what}`)
+  }
+}
+
+/** Limits how many actions run in parallel, because all of them would overload the machine. */
+async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = [...items]
+  const workers = Array.from({ length: 20 }, async () => {
+    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await act(item)
+  })
+  await Promise.all(workers)
 }

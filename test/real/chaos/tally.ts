@@ -32,13 +32,7 @@ export function countEach(values: Iterable<string>): string {
   return sorted.map(([value, count]) => `${count} × ${value}`).join(', ') || 'none'
 }
 
-export interface Spread {
-  readonly median: number
-  readonly p99: number
-  readonly longest: number
-}
-
-export function spread(durations: readonly number[]): Spread {
+export function spread(durations: readonly number[]) {
   const sorted = [...durations].sort((a, b) => a - b)
   const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0)
   return { median: at(0.5), p99: at(0.99), longest: at(1) }

@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { createRandom } from '../../helpers/random.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
-import type { Grant } from './provider.js'
-import { nameOf, type Provider } from './provider.js'
+import { type Grant, nameOf, type Provider } from './provider.js'
 import { PROXY_HEADER } from './proxy.js'
 import { type Mode, ORIGIN, tokenPath } from './stage.js'
 import type { Tally } from './tally.js'
@@ -19,8 +18,6 @@ interface UserOptions {
   readonly provider: Provider
   readonly tokenLifetimeMs: number
   readonly tally: Tally
-  /** If true, every server must refuse the session's cookie immediately after a logout. */
-  readonly logoutsHold: boolean
   judge(grant: Grant | undefined): Verdict
 }
 
@@ -43,7 +40,6 @@ interface Session {
 // After this time, a request has long ended.
 const KEEP_MS = 60_000
 const MAX_THOUGHT_MS = 4000
-const MAX_COPY_TRIES = 3
 const CLOSED_TABS = 0.05
 const LOGOUTS = 0.01
 
@@ -152,29 +148,14 @@ export function createUser(options: UserOptions): User {
     of.state = 'left'
     tally.logouts++
     inFlight++
-    const copy = browser.clone()
     try {
       const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
       if (statusCode !== 302) tally.faults.push(`logout: ${statusCode}`)
-      else if (options.logoutsHold) await tryCopy(copy)
     } catch {
       tally.unanswered++
     } finally {
       inFlight--
-      copy.close()
     }
-  }
-
-  async function tryCopy(copy: Browser): Promise<void> {
-    let response = await copy.fetch('/api/auth/profile')
-    // The request may have joined a refresh that began before the logout and waited in vain for the lock of a killed process.
-    // Such a response has no data of the user.
-    for (let tries = 1; response.statusCode === 503 && tries < MAX_COPY_TRIES; tries++) {
-      await pause(Number(response.headers['retry-after'] ?? 1) * 1000)
-      response = await copy.fetch('/api/auth/profile')
-    }
-    const { statusCode, headers } = response
-    if (statusCode !== 401 && !headers[PROXY_HEADER]) tally.faults.push(`a copied cookie after logout: ${statusCode}`)
   }
 
   // In half of the cases all tabs send their requests when the token has just expired, as pages do that count down its

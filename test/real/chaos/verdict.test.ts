@@ -11,7 +11,7 @@ interface History {
 }
 
 /** The verdict on a login whose refresh token was spent at 0 ms and used again at 5000 ms. */
-function judge({ fate, settledAt, killedAt, isStored, isCutOff = false }: History): string {
+function judge({ fate, settledAt, killedAt, isStored = true, isCutOff = false }: History): string {
   const book = createBook()
   const rotation = book.rotated(1, { spent: 'old', issued: 'new', caller: '0.1', askedAt: 0 })
   Object.assign(rotation, { fate, settledAt })
@@ -19,7 +19,7 @@ function judge({ fate, settledAt, killedAt, isStored, isCutOff = false }: Histor
   return judgeLoss(book.grants.get(1), {
     killedAt: () => killedAt,
     wasCutOff: (caller, at) => isCutOff && caller === '0.1' && at === settledAt,
-    ...(isStored !== undefined && { wasStored: (token: string) => token === 'new' && isStored })
+    wasStored: token => token === 'new' && isStored
   }).kind
 }
 
@@ -45,10 +45,6 @@ const histories: Readonly<Record<string, readonly [history: History, kind: strin
     { fate: 'responded', settledAt: 100, killedAt: 1000, isStored: false },
     'in flight'
   ],
-  'a login is lost if the killed process had stored the response': [
-    { fate: 'responded', settledAt: 100, killedAt: 1000, isStored: true },
-    'lost'
-  ],
   'a login counts as ended if the provider never sent the response': [{ fate: 'withheld', settledAt: 10 }, 'ended']
 }
 
@@ -60,5 +56,5 @@ for (const [title, [history, kind]] of Object.entries(histories)) {
 
 test('a login is lost if it ended although its refresh token is still valid', t => {
   const grant: Grant = { id: 1, rotations: [], reuses: [] }
-  t.is(judgeLoss(grant, { killedAt: () => 0 }).kind, 'lost')
+  t.is(judgeLoss(grant, { killedAt: () => 0, wasStored: () => true, wasCutOff: () => false }).kind, 'lost')
 })

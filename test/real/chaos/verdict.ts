@@ -20,9 +20,9 @@ export interface Circumstances {
   /** Returns when the process with this client secret was killed with SIGKILL, or undefined if it was not. */
   killedAt(caller: string): number | undefined
   /** Returns true if a session with this refresh token was stored in Redis. */
-  wasStored?(refreshToken: string): boolean
+  wasStored(refreshToken: string): boolean
   /** Returns true if this process could reach only an old master at that time, whose last writes are lost. */
-  wasCutOff?(caller: string, at: number): boolean
+  wasCutOff(caller: string, at: number): boolean
 }
 
 // A process that is killed within this time after the provider's response may not have read the response yet, if the
@@ -47,11 +47,11 @@ export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstan
     const heldMs = Math.max(0, killed - rotation.settledAt)
     return { ...inFlight('the process was killed with the response just received'), heldMs }
   }
-  if (killed !== undefined && killed < reuse.at && circumstances.wasStored?.(rotation.issued) === false) {
+  if (killed !== undefined && killed < reuse.at && !circumstances.wasStored(rotation.issued)) {
     const heldMs = Math.max(0, killed - rotation.settledAt)
     return { ...inFlight('the process was killed before it had stored the response in Redis'), heldMs }
   }
-  if (rotation.fate === 'responded' && circumstances.wasCutOff?.(rotation.caller, rotation.settledAt)) {
+  if (rotation.fate === 'responded' && circumstances.wasCutOff(rotation.caller, rotation.settledAt)) {
     return inFlight('the process stored the response in an old master')
   }
   const why = rotation.fate === 'responded' ? 'used again after the response' : `used twice (${rotation.fate})`

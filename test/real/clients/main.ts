@@ -24,5 +24,5 @@ await runSuite({
   script: 'test:clients',
   names: programs.map(({ name }) => name),
   remark: 'npm installs the programs once, into .cache/clients (or PLATFORM_AUTH_CLIENTS_CACHE).',
-  plays: only => [{ plays: programs.filter(({ name }) => only.includes(name)).map(playOf), inParallel: 1 }]
+  plays: only => programs.filter(({ name }) => only.includes(name)).map(playOf)
 })

@@ -38,7 +38,7 @@ await runSuite({
   names: Object.keys(plays),
   remark: `A gateway that cannot run here is skipped. With CI=true that is an error.
 Caddy and Traefik are built once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).`,
-  plays: only => [{ plays: only.flatMap(name => plays[name] ?? []), inParallel: 1 }]
+  plays: only => only.flatMap(name => plays[name] ?? [])
 })
 
 function tryGateway(gateway: Gateway): Play {

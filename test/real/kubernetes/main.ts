@@ -52,18 +52,13 @@ await runSuite({
 files and the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Signs in with the chart and the settings of each provider's page. Needs Go and the Go module proxy. Helm, kubeconform and Kustomize are
 built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).`,
   plays: (_, { update }) => [
-    {
-      plays: [
-        async (report, scope) => {
-          report.title('Kubernetes')
-          if (isInstalled('go')) {
-            checkAll(report, await tempFolder(scope), update)
-            await walkGuides(report, scope)
-          } else report.note('SKIPPED, because go is not installed.')
-          if (!isInstalled('go') && process.env.CI === 'true') report.check('go is installed', false)
-        }
-      ],
-      inParallel: 1
+    async (report, scope) => {
+      report.title('Kubernetes')
+      if (isInstalled('go')) {
+        checkAll(report, await tempFolder(scope), update)
+        await walkGuides(report, scope)
+      } else report.note('SKIPPED, because go is not installed.')
+      if (!isInstalled('go') && process.env.CI === 'true') report.check('go is installed', false)
     }
   ]
 })

@@ -16,7 +16,7 @@ await runSuite({
   script: 'test:providers',
   names: Object.keys(kinds),
   remark: 'Providers are built or downloaded once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).',
-  plays: only => [{ plays: only.map(name => tryProvider(kinds[name] as ProviderKind)), inParallel: 1 }]
+  plays: only => only.map(name => tryProvider(kinds[name] as ProviderKind))
 })
 
 function tryProvider(kind: ProviderKind): Play {

@@ -51,9 +51,40 @@ export async function startClusterRedis(scope: Teardown) {
     if (keys.length > 0) await from.admin.call('MIGRATE', '127.0.0.1', to.port, '', 0, MOVE_MS, 'KEYS', ...keys)
   }
 
+  /** The numbers of the keys of all slots that this master serves and that have a key. */
+  async function keysBySlot({ admin }: RedisServer): Promise<ReadonlyMap<number, number>> {
+    const counts = new Map<number, number>()
+    const slots = (await admin.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][]
+    for (const [start, end] of slots.filter(([, , [, port]]) => port === admin.options.port)) {
+      const pipeline = admin.pipeline()
+      for (let slot = start; slot <= end; slot++) pipeline.call('CLUSTER', 'COUNTKEYSINSLOT', slot)
+      const replies = (await pipeline.exec()) ?? []
+      for (const [index, [, count]] of replies.entries())
+        if (Number(count) > 0) counts.set(start + index, Number(count))
+    }
+    return counts
+  }
+
+  async function anyMaster(random: () => number): Promise<RedisServer> {
+    const all = await masters()
+    return all[Math.floor(random() * all.length)] as RedisServer
+  }
+
   return {
     url,
-    masters,
+    anyMaster,
+    /** Chooses neighbouring slots of a master, among them some that have keys, and another master to which they can move. */
+    async chooseSlots(random: () => number, count: number) {
+      const from = await anyMaster(random)
+      const [to] = (await masters()).filter(master => master !== from) as [RedisServer]
+      const counts = await keysBySlot(from)
+      const used = [...counts.keys()].sort((a, b) => a - b)
+      const middle = used[Math.floor(random() * used.length)] ?? 0
+      const first = Math.max(used[0] ?? 0, Math.min(middle, (used.at(-1) ?? 0) - count + 1))
+      const slots = Array.from({ length: count }, (_, index) => first + index)
+      const keys = slots.reduce((sum, slot) => sum + (counts.get(slot) ?? 0), 0)
+      return { from, to, slots, keys }
+    },
     /** A replica of this master. */
     async replicaOf(master: RedisServer) {
       for (const node of nodes) if ((await portOfMaster(node)) === master.port) return node
@@ -63,20 +94,6 @@ export async function startClusterRedis(scope: Teardown) {
     async promoted(node: RedisServer) {
       await eventually(async () => (await rolesOf(node)).includes('role:master'))
       await eventually(async () => /cluster_state:ok/.test(String(await node.admin.call('CLUSTER', 'INFO'))))
-    },
-    /** The numbers of the keys of all slots that this master serves and that have a key. */
-    async keysBySlot({ admin }: RedisServer) {
-      const counts = new Map<number, number>()
-      const slots = (await admin.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][]
-      const own = slots.filter(([, , [, port]]) => port === admin.options.port)
-      for (const [start, end] of own) {
-        const pipeline = admin.pipeline()
-        for (let slot = start; slot <= end; slot++) pipeline.call('CLUSTER', 'COUNTKEYSINSLOT', slot)
-        const replies = (await pipeline.exec()) ?? []
-        for (const [index, [, count]] of replies.entries())
-          if (Number(count) > 0) counts.set(start + index, Number(count))
-      }
-      return counts
     },
     /** Marks a slot as migrating, so that its keys can be moved. */
     async beginMove(slot: number, from: RedisServer, to: RedisServer) {

@@ -3,7 +3,7 @@
 // address of 127.0.0.0/8.
 import { fileURLToPath } from 'node:url'
 import type { Teardown } from '../../helpers/scope.js'
-import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.js'
+import { startTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.js'
 
 export type Network = ReturnType<typeof createNetwork>
 
@@ -18,7 +18,7 @@ export function createNetwork(scope: Teardown) {
   return {
     /** Opens the port under which all other hosts reach this host. `connectTo` sets the port of its server. */
     async openPort(host: string) {
-      const proxy = await startTcpProxy(scope, 0)
+      const proxy = await startTcpProxy(scope)
       proxies.set(host, proxy)
       return proxy
     },
@@ -30,7 +30,7 @@ export function createNetwork(scope: Teardown) {
       for (const [host, proxy] of proxies) proxy.hold(address => hosts.has(address) !== hosts.has(host))
     },
     mend() {
-      for (const proxy of proxies.values()) proxy.mend()
+      for (const proxy of proxies.values()) proxy.hold(() => false)
     }
   }
 }

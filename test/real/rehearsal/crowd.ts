@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import type { Browser } from '../../helpers/browser.js'
 import { signIn } from '../../helpers/server.js'
-import { poll } from '../chaos/poller.js'
 
 const PAGES = ['/api/auth/token', '/api/auth/profile', '/']
 const EVERY_MS = 100
@@ -16,8 +15,16 @@ export async function letIn(browsers: readonly Browser[], visitor: Browser) {
   let hasEnded = false
 
   async function openTab(browser: Browser, path: string): Promise<string[]> {
-    const answers = await poll(browser, { path, everyMs: EVERY_MS, hasEnded: () => hasEnded })
-    return answers.map(({ status }) => `${path}: ${status}`)
+    const results: string[] = []
+    while (!hasEnded) {
+      const status = await browser.fetch(path).then(
+        ({ statusCode }) => statusCode,
+        () => 0
+      )
+      results.push(`${path}: ${status}`)
+      await pause(EVERY_MS)
+    }
+    return results
   }
 
   async function comeAndGo(): Promise<string[]> {

@@ -1,0 +1,67 @@
+// Cookies of sessions that were logged out before a storm. No process that can know of these logouts may accept them.
+import type { Browser } from '../../helpers/browser.js'
+import { openCallback, startLogin } from '../../helpers/server.js'
+import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
+
+const MAX_TRIES = 5
+/** Longer than any server may take. A server that never responds must not stop the suite. */
+const MAX_ANSWER_MS = 30_000
+// The tokens expire one after the other, so that at any time some of them are due for a refresh and not expired.
+const LIFETIMES_SECONDS = Array.from({ length: 12 }, (_, index) => 8 + index * 2)
+
+/** Signs in, copies the cookies, and logs out, once for each lifetime. */
+export async function logOutSome({ provider, fleet, newBrowser }: Stage, mode: Mode) {
+  const copies: Browser[] = []
+  for (const seconds of LIFETIMES_SECONDS) {
+    provider.idp.settings.accessTokenLifetimeSeconds = seconds
+    const browser = newBrowser()
+    await signIn(browser)
+    copies.push(browser.clone())
+    const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
+    if (statusCode !== 302) throw new Error(`The logout responded with ${statusCode}.`)
+  }
+
+  async function statusAt(copy: Browser, url: string): Promise<number> {
+    copy.connectTo(ORIGIN, url)
+    const signal = AbortSignal.timeout(MAX_ANSWER_MS)
+    return copy.fetch(tokenPath(mode), { signal }).then(
+      ({ statusCode }) => statusCode,
+      () => 0
+    )
+  }
+
+  const counts = {
+    /** How often a copy was accepted. */
+    letIn: 0,
+    /** How often a copy was accepted by a process that knows no logouts, because it was never connected to Redis. */
+    letInUnknown: 0,
+    tries: 0
+  }
+  return {
+    counts,
+    /** Sends each copy to every process. */
+    async tryAll() {
+      for (const { name, program } of fleet.replicas) {
+        const statuses = await Promise.all(copies.map(copy => statusAt(copy, program.url)))
+        const accepted = statuses.filter(isLetIn).length
+        counts.tries += statuses.length
+        counts[fleet.wasNeverConnected(name, performance.now()) ? 'letInUnknown' : 'letIn'] += accepted
+      }
+    }
+  }
+}
+
+// A 502 counts as accepted, because the server then sent the revoked token to the provider, and the provider refused it.
+// The status 0 means that there was no response.
+function isLetIn(status: number): boolean {
+  return status !== 401 && status !== 503 && status !== 0
+}
+
+/** Retries a failed sign-in as a user would, because it can time out on a busy machine. */
+async function signIn(browser: Browser): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const { statusCode } = await openCallback(browser, await startLogin(browser))
+    if (statusCode === 302) return
+    if (tries === MAX_TRIES) throw new Error(`The callback responded with ${statusCode}.`)
+  }
+}
