@@ -6,7 +6,7 @@ import { errors } from './web/errors/error-responses.js'
 import { health } from './web/every-request/health-routes.js'
 import { normalizeRequest, rejectInvalidRequests } from './web/every-request/limits.js'
 import { loadedInBackground } from './web/every-request/loaded-in-background.js'
-import { accessLog, brokenResponses, measure, trace } from './web/every-request/observe.js'
+import { brokenResponses, observe } from './web/every-request/observe.js'
 import { serverHeaders } from './web/request/session-status.js'
 import { authRoutes } from './web/routes/auth-routes.js'
 import { customRoutes } from './web/routes/custom-routes.js'
@@ -27,9 +27,7 @@ export function assemble(services: Services): Koa {
   app.use(customRoutes(services))
   app.use(normalizeRequest)
   app.use(serverHeaders)
-  if (tracing) app.use(trace(tracing))
-  if (metrics !== noMetrics) app.use(measure(metrics))
-  if (config.log.requests) app.use(accessLog(log))
+  if (tracing || metrics !== noMetrics || config.log.requests) app.use(observe(services))
   app.on('error', brokenResponses(log))
   app.use(errors(services))
   app.use(rejectInvalidRequests)

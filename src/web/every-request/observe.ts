@@ -5,50 +5,76 @@
 import type { ReadStream } from 'node:fs'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
-import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
 import { notesOf, requestLog } from '../request/request.js'
 import { wasExecuted } from '../request/session-status.js'
+import type { Services } from '../services.js'
 
 // Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
 // client may have written. If the value does not match, the IP address of the connection is logged instead.
 const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
- * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
- * logged, because it contains codes and states. Probes request the health routes every few seconds, so such a request
- * is logged only if it fails.
- * @example app.use(accessLog(log))
+ * Creates the middleware that records each request after its response was sent or its client disconnected.
+ * - The log line does not contain the query, because it contains codes and states. Probes request the health routes every few
+ *   seconds, so such a request is logged only if it fails.
+ * - Metrics count the request by route and status, with the time that it took.
+ * - The span continues the trace of the client, and has no query either. Health probes have no span.
+ * @example app.use(observe(services))
  */
-export function accessLog(log: Logger): Middleware {
-  return function accessLog(ctx, next) {
+export function observe({ config, log, metrics, tracing }: Services): Middleware {
+  return function observe(ctx, next) {
     const started = performance.now()
     // These values are read now, because Node does not know the IP address of the client after the connection has
     // closed.
     const { method, path, ip } = ctx
     const peer = ctx.req.socket.remoteAddress
+    const isProbe = HEALTH_PATHS.has(path)
+    const span = tracing && !isProbe ? startSpan(ctx, tracing) : undefined
     ctx.res.once('close', () => {
-      const isSent = wasSent(ctx)
-      if (HEALTH_PATHS.has(path) && isSent && ctx.res.statusCode < 400) return
+      const { statusCode } = ctx.res
+      const [route, isSent, ms] = [routeOf(ctx), wasSent(ctx), performance.now() - started]
+      // If no headers were sent, the client got no status, and the status in `ctx` is only Koa's initial 404.
+      const status = ctx.headerSent ? statusCode : undefined
+      // Proxies use the status 499 for a client that disconnected before the response was sent.
+      metrics.observe('http_request_duration_seconds', ms / 1000, { route, code: isSent ? statusCode : 499 })
+      if (span) endSpan(span, methodOf(method), route, status, isSent)
+      if (!config.log.requests || (isProbe && isSent && statusCode < 400)) return
       const { upstreamHeaderMs } = notesOf(ctx)
       const fields = {
         event: 'request',
         method,
         path,
-        // If no headers were sent, the client got no status, and the status in `ctx` is only Koa's initial 404.
-        ...(ctx.headerSent && { status: ctx.res.statusCode }),
+        ...(status !== undefined && { status }),
         aborted: !isSent,
         ...errorFields(ctx),
-        route: routeOf(ctx),
+        route,
         ...(upstreamHeaderMs !== undefined && { upstream_header_ms: upstreamHeaderMs }),
-        duration_ms: Math.round(performance.now() - started),
+        duration_ms: Math.round(ms),
         client_ip: IP_ADDRESS.test(ip) ? ip : peer
       }
       requestLog(ctx, log).info(fields, 'request')
     })
-    return next()
+    return span && tracing ? tracing.within(span, next) : next()
   }
+}
+
+function startSpan(ctx: Context, tracing: Tracing): Span {
+  const method = methodOf(ctx.method)
+  const attributes = { 'http.request.method': method, 'url.path': ctx.path, 'url.scheme': ctx.protocol }
+  const span = tracing.start(method, 'server', attributes, ctx.req.headers)
+  notesOf(ctx).traceId = span.traceId
+  return span
+}
+
+function endSpan(span: Span, method: string, route: string, status: number | undefined, isSent: boolean): void {
+  // A group of routes is no `http.route`, and the name of a span contains only the method then.
+  if (route.startsWith('/')) {
+    span.rename(`${method} ${route}`)
+    span.set({ 'http.route': route })
+  }
+  endSpanWithStatus(span, status, isSent)
 }
 
 /** An error response: its code, and what caused it if the code does not say it. */
@@ -59,23 +85,6 @@ function errorFields(ctx: Context) {
 
 const HEALTH_PATHS = new Set<string>(Object.values(HEALTH_ROUTES))
 const OWN_PATHS = new Set<string>([...Object.values(AUTH_ROUTES), ...HEALTH_PATHS])
-
-/**
- * Counts and times every request by route and status.
- * @example app.use(measure(metrics))
- */
-export function measure(metrics: Metrics): Middleware {
-  return function measure(ctx, next) {
-    const started = performance.now()
-    ctx.res.once('close', () => {
-      // Proxies use the status 499 for a client that disconnected before the response was sent.
-      const status = wasSent(ctx) ? ctx.res.statusCode : 499
-      const seconds = (performance.now() - started) / 1000
-      metrics.observe('http_request_duration_seconds', seconds, { route: routeOf(ctx), code: status })
-    })
-    return next()
-  }
-}
 
 /**
  * Returns the route of a request: the path of a route of this server, the path pattern of a proxy rule, or a group of routes. If
@@ -95,31 +104,6 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Returns the method for a span. A client can invent any number of other methods. */
 export function methodOf(method = ''): string {
   return METHODS.has(method) ? method : '_OTHER'
-}
-
-/**
- * Starts a span for every request except health probes, and continues the trace of the client. The span does not contain the
- * query of the URL, because the query contains codes and states.
- */
-export function trace(tracing: Tracing): Middleware {
-  return function trace(ctx, next) {
-    const { path } = ctx
-    if (HEALTH_PATHS.has(path)) return next()
-    const method = methodOf(ctx.method)
-    const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': ctx.protocol }
-    const span = tracing.start(method, 'server', attributes, ctx.req.headers)
-    notesOf(ctx).traceId = span.traceId
-    ctx.res.once('close', () => {
-      const route = routeOf(ctx)
-      // A group of routes is no `http.route`, and the name of a span contains only the method then.
-      if (route.startsWith('/')) {
-        span.rename(`${method} ${route}`)
-        span.set({ 'http.route': route })
-      }
-      endSpanWithStatus(span, ctx.headerSent ? ctx.res.statusCode : undefined, wasSent(ctx))
-    })
-    return tracing.within(span, next)
-  }
 }
 
 /**
