@@ -6,7 +6,6 @@ import os from 'node:os'
 import { promisify } from 'node:util'
 import test from 'ava'
 import { startDemo } from '#src/demo/index.js'
-import { freePort } from '../helpers/ports.js'
 import { callbackUrl, logIn, refresh, start, userInfo } from './setup.js'
 
 test("the discovery document lists the demo's own endpoints and the features that the demo supports", async t => {
@@ -64,34 +63,9 @@ test('the demo responds with 403 to a page of another host that lets its name re
   t.is(await statusFor(`localhost:${demo.port}`), 200)
 })
 
-test('two demos have different ports, client credentials and keys', async t => {
-  const [one, other] = [await start(t, { signingKey: undefined }), await start(t, { signingKey: undefined })]
-  t.not(one.port, other.port)
-  t.not(one.clientId, other.clientId)
-  t.not(one.clientSecret, other.clientSecret)
-  t.regex(one.clientSecret, /^[\w-]{64}$/)
-  const keys = await Promise.all(
-    [one, other].map(async ({ issuer }) => (await fetch(`${issuer}/authentication/v2/keys`)).text())
-  )
-  t.not(keys[0], keys[1])
-})
-
 test("if its port is taken, startDemo() rejects with Node's error", async t => {
   const demo = await start(t)
   await t.throwsAsync(startDemo({ callbackUrl, port: demo.port }), { code: 'EADDRINUSE' })
-})
-
-test('close() frees the port immediately although a connection is open, and may be called again', async t => {
-  const demo = await start(t, { port: await freePort() })
-  const socket = net.connect(demo.port, '127.0.0.1')
-  await new Promise(resolve => socket.on('connect', resolve))
-  const gone = new Promise(resolve => socket.on('error', resolve).on('close', resolve))
-  await demo.close()
-  await gone
-  await demo.close()
-  const again = await start(t, { port: demo.port })
-  t.is(again.port, demo.port)
-  t.is(again.issuer, demo.issuer)
 })
 
 test('an unexpected error inside the demo gets 500 and is logged', async t => {

@@ -239,14 +239,6 @@ test('redirects are not followed, and a Location that a rule covers is mapped to
   t.is(upstream.requests.length, 1)
 })
 
-test('informational responses are not passed on', async t => {
-  const informed = 'HTTP/1.1 103 Early Hints\r\nLink: </x.js>; rel=preload\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
-  const starting = startFixedUpstream(t, `${informed}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
-  const { bytes } = await (await startBehind(t, starting)).raw(get)
-  t.regex(bytes.toString('latin1'), /^HTTP\/1\.1 200 OK\r\n/)
-  t.notRegex(bytes.toString('latin1'), / 103 | 102 |Link/)
-})
-
 const broken: readonly (readonly [what: string, answer: string])[] = [
   ['a text that is not HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
   ['an incomplete head', 'HTTP/1.1 200 OK\r\nContent-Type: te'],

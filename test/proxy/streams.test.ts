@@ -245,14 +245,3 @@ for (const [what, method, bytes, connections] of resend) {
     t.deepEqual(seen, connections)
   })
 }
-
-test('a request that fails on a new connection is not sent again', async t => {
-  let count = 0
-  const starting = startRawUpstream(t, socket => {
-    count += 1
-    socket.resetAndDestroy()
-  })
-  const { browser } = await startBehind(t, starting)
-  t.is((await browser.get('/api/x')).statusCode, 502)
-  t.is(count, 1)
-})

@@ -145,13 +145,6 @@ test('the content of a response never becomes a response, wherever the lines of 
   }
 })
 
-test('a 101 does not become the response', async t => {
-  for (const fields of ['', 'Connection: upgrade\r\nUpgrade: x\r\n']) {
-    const upstream = await startFixedUpstream(t, `HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n${ok}`)
-    t.is(await start(t)(request(upstream.origin)), 'invalid_response')
-  }
-})
-
 test('an interim response that never ends fails, as does one without a response', async t => {
   const endless = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\nX: ${'x'.repeat(20_000)}`)
   t.is(await start(t)(request(endless.origin)), 'invalid_response')

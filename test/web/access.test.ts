@@ -271,19 +271,6 @@ for (const mode of modes) {
     await signIn(browser)
   })
 
-  test(`${mode}: an unknown claim denies access, and the log names the claim of the setting`, async t => {
-    const settings = { access: { allow: ['realm_access.rolls=admins'] }, platform: withOpenid }
-    const server = await startTestServer(t, { mode, settings })
-    server.idp.settings.idTokenClaims = claims => ({ ...claims, realm_access: { roles: ['a-role-of-ada'] } })
-    t.is((await tryToSignIn(server.browser)).statusCode, 403)
-    await assertSignedOut(t, server)
-    const line = { reason: 'account_not_allowed', access: 'no_claim', missing_claims: ['realm_access.rolls'] }
-    t.like(server.logs.first('login_failed'), line)
-    t.false(JSON.stringify(server.logs.entries).includes('a-role-of-ada'))
-  })
-}
-
-for (const mode of modes) {
   test(`${mode}: at a refresh without an ID token, the user info decides about claims that it has`, async t => {
     const server = await startWithGroups(t, mode)
     const { browser, idp, logs, statusAfterAnHour } = server

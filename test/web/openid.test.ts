@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { discovered, type TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { createHostileIdp, type Fault, faults, type Quirks, quirksOf } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, type Fault, faults, type Quirks } from '../helpers/hostile-idp/index.js'
 import { type ModeName, modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { afterAnHour, sessionCookies, sessionHeader } from './support.js'
@@ -203,35 +203,6 @@ for (const mode of modes) {
   })
 }
 
-const worksIn = {
-  dex: modes,
-  keycloak: modes,
-  hydra: ['single'],
-  django: ['single']
-} as const satisfies Partial<Record<keyof typeof quirksOf, readonly ModeName[]>>
-
-for (const [provider, supported] of Object.entries(worksIn)) {
-  for (const mode of supported) {
-    test(`${mode}: login, profile, refresh and logout work with a provider that behaves like ${provider}`, async t => {
-      const server = await start(t, mode, { quirks: quirksOf[provider as keyof typeof quirksOf] })
-      t.is((await refreshed(server)).statusCode, 200)
-      t.is((await server.browser.navigate('/api/auth/logout')).headers.location, '/')
-      t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 401)
-    })
-  }
-}
-
-test('dual: if a provider like Django OAuth Toolkit ends the first access token when it issues the second one, the session ends at its first refresh', async t => {
-  const platform = { internalTokenScopes: ['openid', 'data:read', 'data:write'] }
-  const { browser, clock, logs } = await start(t, 'dual', { quirks: quirksOf.django, platform })
-  await signIn(browser)
-  await eventually(() => logs.all('internal_token_ended').length > 0)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
-  clock.advanceSeconds(4000)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 401, 'invalid_scope ends the session')
-  t.is(logs.first('refresh_failed')?.outcome, 'rejected')
-})
-
 const keeping: Readonly<Record<string, Setup['quirks'] & object>> = {
   'keeps the internal token': {},
   'ends it (Doorkeeper)': { endsAccessTokens: true }
@@ -257,27 +228,6 @@ test('dual: a provider whose user info refuses the internal token anyway, or is 
   for (let login = 0; login < 3; login++) await signIn(newBrowser())
   t.is(idp.requestsTo('userinfo').length, 3)
   t.is(logs.first('internal_token_ended'), undefined)
-})
-
-test('at a provider like Dex a second login of the same user ends the first session, at least half a minute after its first failed refresh', async t => {
-  const server = await start(t, 'single', { quirks: quirksOf.dex })
-  const { browser, clock, logs, newBrowser } = server
-  await signIn(browser)
-  const elsewhere = newBrowser()
-  await signIn(elsewhere)
-  clock.advanceSeconds(4000)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
-  clock.advanceSeconds(2)
-  t.is((await elsewhere.fetch('/api/auth/profile')).statusCode, 200)
-  for (const seconds of [4, 23]) {
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
-    clock.advanceSeconds(seconds)
-  }
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
-  clock.advanceSeconds(16)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-  const failure = logs.first('refresh_failed')
-  t.regex(JSON.stringify(failure), /400 invalid_request/)
 })
 
 test('if the provider refuses a refresh in a way that proves nothing, the page has a sign-in link after 30 seconds', async t => {

@@ -2,10 +2,9 @@
 import { join } from 'node:path'
 import test from 'ava'
 import { builtInTexts } from '#src/pages/texts.js'
-import { faults } from '../../helpers/hostile-idp/index.js'
 import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { guarded, startSignedIn } from '../support.js'
+import { guarded } from '../support.js'
 
 const html = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -35,24 +34,6 @@ test('Accept-Language determines the language of a page, and the page says its l
   const response = await browser.get('/nothing-here', { headers: { 'accept-language': 'de' } })
   t.is(response.json().error_description, 'There is nothing at this URL.')
   t.is(response.headers.vary, 'Accept')
-})
-
-test('a page that reloads itself names the delay in the language of the user', async t => {
-  const { browser, clock, idp } = await startSignedIn(t)
-  clock.advanceSeconds(3600)
-  idp.failWhen('token', () => faults.tooManyRequests(7))
-  // During the pause, first requests wait a second longer than second requests of dual mode.
-  await browser.fetch(guarded)
-  for (const [language, delay] of [
-    ['de', 'in 8 Sekunden'],
-    ['fr', 'dans 8 secondes'],
-    ['ja', '8 秒後に'],
-    ['zh', '8秒钟后']
-  ] as const) {
-    const page = await browser.navigate(guarded, { headers: { 'accept-language': language } })
-    t.is(page.statusCode, 503)
-    t.true(page.text().includes(delay), `${language}: ${page.text()}`)
-  }
 })
 
 test('with the settings pages, error pages have the name, logo, colour, texts and template of the operator', async t => {

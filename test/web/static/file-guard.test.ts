@@ -11,7 +11,7 @@ import { askRaw } from '../../helpers/raw.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { words } from '../../helpers/words.js'
-import { handledBy, httpsCallbackUrl, statusesOf } from '../support.js'
+import { handledBy, statusesOf } from '../support.js'
 
 // All protected files contain this string.
 const marker = 'for users only'
@@ -213,18 +213,6 @@ test('an expired session is refreshed once for many files, and the response that
   t.false(busy.text().includes(marker))
 })
 
-test('pages of other sites can link to a protected page, but cannot load protected files', async t => {
-  const { browser } = await start(t)
-  await signIn(browser)
-  const from = 'https://neighbour.example'
-  t.is((await browser.navigate('/about', { from })).statusCode, 200)
-  for (const dest of ['script', 'image', 'style', 'empty'] as const) {
-    const { statusCode, headers } = await browser.fetch('/assets/app-1a2b3c4d.js', { from, dest })
-    t.true([401, 403].includes(statusCode), dest)
-    t.is(headers['access-control-allow-origin'], undefined)
-  }
-})
-
 test('the fallback page is protected at every URL', async t => {
   const { ask, browser } = await start(t, '/index.html', { fallback: 'index.html' })
   const html = 'Accept: text/html,*/*;q=0.8\r\n'
@@ -269,29 +257,6 @@ test('the files of a mounted Kubernetes ConfigMap are matched by the names that 
     t.is((await browser.get('/welcome')).statusCode, 200)
     for (const path of ['/report', '/report.html']) t.is((await browser.get(path)).statusCode, 401)
   }
-})
-
-test('the access list applies: an account that it no longer admits gets no file', async t => {
-  const { browser, clock, idp } = await start(t, undefined, {
-    access: { allow: ['@example.com'] },
-    platform: { scopes: ['openid', 'email', 'data:read'] }
-  })
-  idp.settings.quirks = { idTokenOnRefresh: true }
-  idp.settings.profile = { ...idp.settings.profile, email: 'ada@example.com', email_verified: true }
-  await signIn(browser)
-  t.is((await browser.get('/reports/data.json')).statusCode, 200)
-  idp.settings.profile = { ...idp.settings.profile, email: 'ada@elsewhere.example', email_verified: true }
-  clock.advanceSeconds(3600)
-  const refused = await browser.get('/reports/data.json')
-  t.is(refused.statusCode, 403)
-  t.false(refused.text().includes(marker))
-})
-
-test('the sign-in page of a server below a base path returns to the public URL', async t => {
-  const { browser } = await start(t, undefined, { platform: { callbackUrl: httpsCallbackUrl } })
-  const document = await browser.navigate('/tools/viewer/reports/?x=1')
-  t.is(document.statusCode, 401)
-  t.regex(document.text(), /href="\/tools\/viewer\/api\/auth\/login\?return_to=%2Ftools%2Fviewer%2Freports%2F%3Fx%3D1"/)
 })
 
 test('files of a release that replaces the folder are protected from their first response', async t => {

@@ -5,7 +5,8 @@ import { mkdir, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
-import { defaultCallbackUrl, testConfig, unreachableIdp } from '../../helpers/config.js'
+import { assertCases } from '../../helpers/case-file.js'
+import { testConfig, unreachableIdp } from '../../helpers/config.js'
 import { isWarning } from '../../helpers/logs.js'
 import { askRaw, sendRaw } from '../../helpers/raw.js'
 import { replace } from '../../helpers/replace.js'
@@ -33,121 +34,72 @@ async function startWith(t: ExecutionContext, files: Files, prepare?: (folder: s
   return { ...started, folder, ask }
 }
 
-test('no spelling of a path leads out of wwwroot', async t => {
-  const files = { 'outside.txt': marker, 'www-neighbour/outside.txt': marker, 'www/sub/page.html': html }
-  const { ask, folder, logs } = await startWith(t, files)
-  const absolute = join(folder, 'outside.txt')
-  const targets = words`
-    /../outside.txt /../www-neighbour/outside.txt /sub/../../outside.txt /./../outside.txt /....//outside.txt
-    /%2e%2e/outside.txt /%2E%2E/outside.txt /.%2e/outside.txt /%252e%252e%252foutside.txt /%u002e%u002e/outside.txt
-    /..%2foutside.txt /..%2Foutside.txt /%2e%2e%2foutside.txt /sub/..%2f..%2foutside.txt /sub%2f..%2f..%2foutside.txt
-    /..%252foutside.txt /..%5coutside.txt /%2e%2e%5coutside.txt /..\outside.txt /\..\outside.txt /sub/..\..\outside.txt
-    /%c0%ae%c0%ae/outside.txt /..%c0%afoutside.txt /..;/outside.txt /..%00/outside.txt /%00/../outside.txt
-    /${absolute} //${absolute} /${encodeURIComponent(absolute)} /file:${absolute} /C:/outside.txt /C%3a%5coutside.txt
-    http://localhost/../outside.txt http://localhost/%2e%2e/outside.txt http://localhost/${absolute}`
-  for (const target of [...targets, '/\xc0\xae\xc0\xae/outside.txt']) {
-    const { statusCode, head, text } = await ask(target)
-    t.true(statusCode === 400 || statusCode === 404, `${target}: ${statusCode}`)
-    t.false(head.includes(marker) || text.includes(marker), target)
-  }
-  t.is(warningIn(logs), undefined)
-})
+// The content of each of these files is its path.
+const served = words`
+  index.html about.html about/index.html v1.2.html LICENSE LICENSE.html only/page.html caf\u00e9_1.html caf\u00e9_1/in/index.html
+  with/index.html without/file.txt folder/file.txt sub/page.html app.js 100%25.html evil.example/index.html a/b/index.html
+  .well-known/assetlinks.json ..2024_05_01/mounted.html page.html UPPER.HTML app.mjs style.css page.html.txt
+  gr\u00fc\u00dfe-\u4e16\u754c.txt data.json a.tar.gz objects_attrs.json.gz module.wasm noextension file.unheard-of image.svg
+  image.png font.woff2`.map(name => JSON.parse(`"${name.replace('_1', ' 1')}"`) as string)
+const hidden = words`
+  www/.env www/.git/config www/sub/.hidden www/.well-known/.env www/sub/.well-known/file www/.well-known2 www/sub/.folder/file
+  www/folder/.hidden www/.html www/..2024_05_01/.env outside.txt outside/file.txt www-neighbour/outside.txt secret.html`
+const links: Readonly<Record<string, string>> = {
+  'link.txt': 'folder/file.txt',
+  'linked-folder': 'folder',
+  'out.txt': '../outside/file.txt',
+  out: '../outside',
+  neighbour: '../www-neighbour',
+  up: '..',
+  'twice.txt': 'out.txt',
+  circle: 'circle',
+  dangling: 'nothing',
+  'settings.txt': '.env',
+  git: '.git',
+  'folder/link.txt': '../folder/.hidden',
+  'twice-hidden.txt': 'settings.txt',
+  'sub/link': '../.well-known/.env',
+  '..data': '..2024_05_01',
+  'mounted.html': '..data/mounted.html',
+  'mounted-settings.txt': '..data/.env'
+}
+const notSent =
+  /^(set-cookie|content-security-policy|cross-origin-\S+|x-frame-options|permissions-policy|referrer-policy|access-control-\S+|server|x-powered-by):/im
 
-test('files and folders whose name begins with a dot are 404, except for /.well-known', async t => {
-  const names = [
-    '.env',
-    '.git/config',
-    'sub/.hidden',
-    '.well-known/.env',
-    'sub/.well-known/file',
-    '.well-known2',
-    'sub/.folder/file'
-  ]
-  const wellKnown = { 'www/.well-known/assetlinks.json': '[]', 'www/.well-known/apple-app-site-association': '{}' }
-  const hidden = Object.fromEntries(names.map(name => [`www/${name}`, marker]))
-  const { ask } = await startWith(t, { ...hidden, ...wellKnown }, folder =>
-    symlink('../.well-known/.env', join(folder, 'www/sub/link'))
-  )
-  t.is((await ask('/.well-known/assetlinks.json')).text, '[]')
-  t.is((await ask('/%2ewell-known/apple-app-site-association')).text, '{}')
-  const targets = [
-    ...names.map(name => `/${name}`),
-    '/%2eenv',
-    '/%2Egit/config',
-    '/sub/%2ehidden',
-    '/sub/../.env',
-    '/sub/link',
-    '/.well-known/',
-    '/.well-known'
-  ]
-  for (const target of targets) {
-    const { statusCode, text } = await ask(target)
-    t.is(statusCode, 404, target)
-    t.false(text.includes(marker), target)
-  }
-})
-
-test('a folder is served as its index.html or is 404, and never as a list of files', async t => {
-  const files = { 'www/with/index.html': 'the index', 'www/without/file.txt': marker }
-  const { ask } = await startWith(t, files, folder => mkdir(join(folder, 'www/odd/index.html'), { recursive: true }))
-  t.is((await ask('/with/')).text, 'the index')
-  for (const target of ['/without', '/without/', '/odd', '/odd/', '/with/index.html/']) {
-    const { statusCode, text } = await ask(target)
-    t.is(statusCode, 404, target)
-    t.false(text.includes('file.txt'), target)
-  }
-})
-
-test('a symbolic link is followed only if it leads to a file inside wwwroot whose path has no name that begins with a dot', async t => {
-  const outside = { 'outside/file.txt': marker, 'www-neighbour/file.txt': marker }
-  const hidden = { 'www/.env': marker, 'www/.git/config': marker, 'www/folder/.hidden': marker }
-  const files = { ...outside, ...hidden, 'www/folder/file.txt': 'inside' }
-  const links: Readonly<Record<string, string>> = {
-    'link.txt': 'folder/file.txt',
-    'linked-folder': 'folder',
-    'out.txt': '../outside/file.txt',
-    out: '../outside',
-    neighbour: '../www-neighbour',
-    up: '..',
-    'twice.txt': 'out.txt',
-    circle: 'circle',
-    dangling: 'nothing',
-    'settings.txt': '.env',
-    git: '.git',
-    'folder/link.txt': '../folder/.hidden',
-    'twice-hidden.txt': 'settings.txt'
-  }
-  const { ask, folder, logs } = await startWith(t, files, async folder => {
+test('each URL leads to its file, none out of wwwroot or to a hidden file, and pages can load a viewer from another host', async t => {
+  const files = Object.fromEntries([
+    ...served.map(path => [`www/${path}`, path]),
+    ...hidden.map(path => [path, marker])
+  ]) as Files
+  const { ask, logs } = await startWith(t, files, async folder => {
     for (const [name, target] of Object.entries(links)) await symlink(target, join(folder, 'www', name))
     await symlink(join(folder, 'outside/file.txt'), join(folder, 'www/absolute.txt'))
+    await mkdir(join(folder, 'www/odd/index.html'), { recursive: true })
   })
-  await symlink('../outside/file.txt', join(folder, 'www/late.txt'))
-  for (const target of ['/link.txt', '/linked-folder/file.txt']) t.is((await ask(target)).text, 'inside')
-  const refused = words`
-    /out.txt /absolute.txt /out/file.txt /neighbour/file.txt /up/outside/file.txt /twice.txt /late.txt
-    /circle /circle/file /dangling /dangling/file
-    /settings.txt /git/config /folder/link.txt /twice-hidden.txt`
-  for (const target of refused) {
-    for (const method of ['GET', 'HEAD']) {
-      const { statusCode, head, text } = await ask(target, '', method)
-      t.is(statusCode, 404, `${method} ${target}`)
-      t.false(text.includes(marker), target)
-      t.notRegex(head, /^(etag|last-modified):/im, target)
-    }
-  }
+  await assertCases(t, 'test/web/static/responses.txt', async request => {
+    const [method = '', target = ''] = request.split(' ')
+    const { statusCode, head, header, text } = await ask(target, '', method)
+    t.false(`${head}${text}`.includes(marker), request)
+    t.notRegex(head, notSent, request)
+    t.regex(head, statusCode < 400 ? /^cache-control: no-cache\r$/im : /^cache-control: no-store\r$/im, request)
+    if (statusCode === 200) return `200 ${text || '(no body)'}, ${header('content-type')}`
+    return [statusCode, header('location') ?? header('allow')].filter(Boolean).join(' ')
+  })
+  for (const name of ['a'.repeat(300), 'a/'.repeat(4000), '%41'.repeat(5000)])
+    t.is((await ask(`/${name}`)).statusCode, 404)
   t.is(warningIn(logs), undefined)
 })
 
-test('the files of a mounted Kubernetes ConfigMap are served, although they are links into a folder whose name begins with a dot', async t => {
-  const files = { 'www/..2024_05_01/page.html': html, 'www/..2024_05_01/.env': marker }
-  const { ask } = await startWith(t, files, async folder => {
-    const www = join(folder, 'www')
-    await symlink('..2024_05_01', join(www, '..data'))
-    await symlink('..data/page.html', join(www, 'page.html'))
-    await symlink('..data/.env', join(www, 'settings.txt'))
-  })
-  t.is((await ask('/page.html')).text, html)
-  for (const target of ['/..data/page.html', '/settings.txt']) t.is((await ask(target)).statusCode, 404, target)
+test('the URL of a folder below a base path leads to the public URL with a slash, also by HEAD and for a compressed index', async t => {
+  const wwwroot = await tempFolder(t, { 'sub/index.html': html, 'sub/index.html.gz': gzipSync(html) })
+  const settings = { wwwroot, platform: { callbackUrl: httpsCallbackUrl } }
+  const { browser } = await startTestServer(t, { settings })
+  for (const method of ['GET', 'HEAD']) {
+    const headers = { 'accept-encoding': 'gzip' }
+    const redirected = await browser.request(method, '/tools/viewer/sub?x=%2F', { headers })
+    t.deepEqual([redirected.statusCode, redirected.headers.location], [302, '/tools/viewer/sub/?x=%2F'])
+    t.is(redirected.headers['content-encoding'], undefined)
+  }
 })
 
 test('a wwwroot below a folder whose name begins with a dot, or that is a symbolic link, is served', async t => {
@@ -157,24 +109,6 @@ test('a wwwroot below a folder whose name begins with a dot, or that is a symbol
     const { browser } = await startTestServer(t, { settings: { wwwroot: join(folder, name) } })
     t.is((await browser.get('/')).text(), 'the release', name)
   }
-})
-
-test('impossible file names get 400 or 404 and are not logged as errors', async t => {
-  const { ask, logs } = await startWith(t, {})
-  const malformed = words`
-    /%00 /index.html%00 /index.html%00.png /% /%zz /%ff /%c0%ae /%e2%28%a1 /%ed%a0%80`
-  const missing = ['a'.repeat(300), 'a/'.repeat(4000), '%41'.repeat(5000), '%0d%0aSet-Cookie:%20a=b', 'a%20b%09c%0bd']
-  for (const [status, targets] of [
-    [400, [...malformed, '/a\x80\xff']],
-    [404, missing.map(name => `/${name}`)]
-  ] as const) {
-    for (const target of targets) {
-      const { statusCode, header } = await ask(target)
-      t.is(statusCode, status, target.slice(0, 40))
-      t.is(header('set-cookie'), undefined)
-    }
-  }
-  t.is(warningIn(logs), undefined)
 })
 
 test('HEAD gets the headers of GET and no body', async t => {
@@ -394,18 +328,6 @@ for (const [what, name, target, isSwappedBack] of swaps) {
   })
 }
 
-test('encoded dot segments are 404, because caches would take the file for that of another URL', async t => {
-  const { ask } = await startWith(t, { 'www/sub/page.html': html, 'www/app.js': 'let a', 'www/100%25.html': html })
-  const hidden = words`
-    /sub/%2e%2e/app.js /sub/%2E%2E/app.js /sub/.%2e/app.js /sub/%2e./app.js /sub/..%2fapp.js /sub/..%2Fapp.js
-    /sub%2f../app.js /sub%2f..%2fapp.js /sub/..%5capp.js /%2e/app.js /sub/../%2e/app.js
-    /sub/%2e%2e/sub/page.html /sub/%2e%2e /sub/%2e%2e/`
-  for (const target of hidden) t.is((await ask(target)).statusCode, 404, target)
-  for (const target of ['/sub/../app.js', '/./app.js', '/sub%2fpage.html', '/%61pp.js', '/100%2525.html']) {
-    t.is((await ask(target)).statusCode, 200, target)
-  }
-})
-
 test('a compressed variant of a file is sent to clients that accept its encoding, with Vary: Accept-Encoding', async t => {
   const { ask } = await startWith(t, {
     'www/app.js': 'plain',
@@ -505,82 +427,6 @@ test('a single range of a file is sent with 206, for small and large files and c
   t.is((await ask('/empty.bin', 'Range: bytes=0-\r\n')).statusCode, 416)
 })
 
-test('a path without a file is served as the file with the extension .html, before a folder with this name', async t => {
-  const { ask } = await startWith(t, {
-    'www/about.html': 'about page',
-    'www/about/index.html': 'about folder',
-    'www/v1.2.html': 'version page',
-    'www/LICENSE': 'license file',
-    'www/LICENSE.html': 'license page',
-    'www/only/page.html': 'page',
-    'www/caf\u00e9 1.html': 'caf\u00e9',
-    'www/packed.html': 'plain',
-    'www/packed.html.gz': gzipSync('packed'),
-    'www/.html': marker,
-    'secret.html': marker
-  })
-  const pages: Readonly<Record<string, string>> = {
-    '/about': 'about page',
-    '/about/': 'about folder',
-    '/about/index': 'about folder',
-    '/v1.2': 'version page',
-    '/LICENSE': 'license file',
-    '/only/page?x=1': 'page',
-    '/caf%C3%A9%201': 'caf\u00e9',
-    '/packed': 'plain'
-  }
-  for (const [target, text] of Object.entries(pages)) {
-    const answer = await ask(target)
-    t.is(answer.statusCode, 200, target)
-    t.is(answer.text, text, target)
-  }
-  t.regex((await ask('/about', '', 'HEAD')).head, /^content-type: text\/html/im)
-  t.is(gunzipSync((await ask('/packed', 'Accept-Encoding: gzip\r\n')).body).toString(), 'packed')
-  for (const target of ['/only/page/', '/about.html/', '/../secret', '/only/../../secret', '/ABOUT', '/about%2F']) {
-    const { statusCode, text } = await ask(target)
-    t.true(statusCode === 404 || (target === '/ABOUT' && statusCode === 200), target)
-    t.false(text.includes(marker))
-  }
-  t.is((await ask('/about', '', 'POST')).statusCode, 405)
-})
-
-for (const callbackUrl of [defaultCallbackUrl, httpsCallbackUrl]) {
-  test(`the URL of a folder redirects to the same URL with a slash: ${callbackUrl}`, async t => {
-    const files = { 'sub/index.html': html, 'sub/index.html.gz': gzipSync(html), 'caf\u00e9 1/in/index.html': html }
-    const wwwroot = await tempFolder(t, files)
-    const { browser } = await startTestServer(t, { settings: { wwwroot, platform: { callbackUrl } } })
-    const base = new URL(callbackUrl).pathname.replace('/api/auth/callback', '')
-    for (const path of ['/sub', '/caf%C3%A9%201/in', '/caf%c3%a9%201/%69n']) {
-      for (const query of ['', '?x=%2F&y=//evil.example']) {
-        for (const method of ['GET', 'HEAD']) {
-          const headers = { 'accept-encoding': 'gzip' }
-          const redirected = await browser.request(method, `${base}${path}${query}`, { headers })
-          t.is(redirected.statusCode, 302)
-          t.is(redirected.headers.location, `${base}${path}/${query}`)
-          t.is(redirected.headers['cache-control'], 'no-cache')
-          t.is(redirected.headers['content-encoding'], undefined)
-        }
-      }
-    }
-    t.is((await browser.get(`${base}/sub/`)).statusCode, 200)
-  })
-}
-
-test('no spelling of the URL of a folder redirects to another site', async t => {
-  const { ask } = await startWith(t, { 'www/evil.example/index.html': html, 'www/a/b/index.html': html })
-  const targets = words`
-    //evil.example //evil.example/%2e%2e //evil.example/.. //evil.example/. ///evil.example
-    /%2Fevil.example /%2f%2fevil.example/%2e%2e /\evil.example /%5Cevil.example /\evil.example/..
-    /.//evil.example /..//evil.example /a//b /a/./b /a%2Fb%2F /evil.example/../evil.example
-    http://evil.example//evil.example /%09/evil.example`
-  for (const target of [...targets, '/\t/evil.example']) {
-    const { statusCode, header } = await ask(target)
-    t.true([400, 404].includes(statusCode), `${target}: ${statusCode}`)
-    t.is(header('location'), undefined, target)
-  }
-  t.is((await ask('http://evil.example/a/b')).header('location'), '/a/b/')
-})
-
 test('if wwwroot is a symlink that is replaced, the new folder is served within a second, unless it cannot be served', async t => {
   const folder = await tempFolder(t, {
     'one/index.html': 'one',
@@ -633,29 +479,6 @@ test('if wwwroot is a symlink that is replaced, the new folder is served within 
   t.is(await served(), 'one')
 })
 
-test('the content type of a file depends on its extension', async t => {
-  const types: Readonly<Record<string, string>> = {
-    'text/html; charset=utf-8': 'page.html UPPER.HTML',
-    'text/javascript; charset=utf-8': 'app.js app.mjs',
-    'text/css; charset=utf-8': 'style.css',
-    'text/plain; charset=utf-8': 'page.html.txt gr\u00fc\u00dfe-\u4e16\u754c.txt',
-    'application/json; charset=utf-8': 'data.json',
-    'application/gzip': 'a.tar.gz objects_attrs.json.gz',
-    'application/wasm': 'module.wasm',
-    'application/octet-stream': 'noextension file.unheard-of',
-    'image/svg+xml': 'image.svg',
-    'image/png': 'image.png',
-    'font/woff2': 'font.woff2'
-  }
-  const files = Object.entries(types).flatMap(([type, names]) => names.split(' ').map(name => [name, type] as const))
-  const { browser } = await startWith(t, Object.fromEntries(files.map(([name]) => [`www/${name}`, 'content'])))
-  for (const [name, type] of files) {
-    const { statusCode, headers, text } = await browser.get(`/${encodeURIComponent(name)}`)
-    t.deepEqual([statusCode, text()], [200, 'content'], name)
-    t.like(headers, { 'content-type': type, 'content-length': '7', 'x-content-type-options': 'nosniff' }, name)
-  }
-})
-
 test('a static file neither reads nor sets a session cookie', async t => {
   const { browser, clock, idp, logs } = await startWith(t, { 'www/page.html': html })
   await signIn(browser)
@@ -675,28 +498,4 @@ test('a static file neither reads nor sets a session cookie', async t => {
     'request',
     'request_rejected'
   ])
-})
-
-test('pages in wwwroot get no security policy headers, so that they can load a viewer from another host', async t => {
-  const { ask } = await startWith(t, { 'www/page.html': html, 'www/app.js': 'let a' })
-  for (const target of ['/', '/page.html', '/app.js']) {
-    const { head } = await ask(target)
-    t.notRegex(
-      head,
-      /^(content-security-policy|cross-origin-\S+|x-frame-options|permissions-policy|referrer-policy):/im
-    )
-    t.notRegex(head, /^(access-control-\S+|server|x-powered-by):/im)
-  }
-})
-
-test('all methods except GET and HEAD get 405 with the allowed methods, whether the file exists or not', async t => {
-  const { ask } = await startWith(t, { 'www/page.html': html })
-  for (const method of words`POST PUT PATCH DELETE OPTIONS TRACE PROPFIND PURGE SEARCH`) {
-    for (const target of ['/', '/page.html', '/nothing', '/healthz', '/readyz']) {
-      const { statusCode, head, header, text } = await ask(target, 'X-Echo: hello\r\n', method)
-      t.deepEqual([statusCode, header('allow')], [405, 'GET, HEAD'], `${method} ${target}`)
-      t.is(JSON.parse(text).error, 'method_not_allowed')
-      t.false(`${head}${text}`.includes('hello'), 'the response contains no part of the request')
-    }
-  }
 })
