@@ -120,15 +120,18 @@ interface Onward {
   /** The name of a cookie that is removed from the response. */
   readonly loses?: string | undefined
   readonly mayRespond?: () => Promise<unknown>
+  /** Headers that replace those of the request. */
+  readonly added?: Readonly<Record<string, string>>
 }
 
 /** Sends a request on to a server on this machine, and its response back. */
 export function passOn(
   incoming: IncomingMessage,
   answer: ServerResponse,
-  { port, path, loses, mayRespond }: Onward
+  { port, path, loses, mayRespond, added }: Onward
 ): void {
-  const { method, headers } = incoming
+  const { method } = incoming
+  const headers = { ...incoming.headers, ...added }
   const onward = request({ port, host: '127.0.0.1', method, headers, path, agent: false }, async response => {
     const cookies = response.headers['set-cookie']?.filter(cookie => !loses || !cookie.startsWith(`${loses}=`))
     await mayRespond?.()

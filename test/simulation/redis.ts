@@ -140,7 +140,6 @@ export function createRedis(world: World, of: () => Simulation): SimulatedRedis 
   }
 
   function publishNow(node: Node, message: Message): void {
-    if (of().safeguard.drops?.(message)) return
     for (const replica of of().replicas) {
       if (!replica.isConnected || replica.redis !== node) continue
       const { connection } = replica

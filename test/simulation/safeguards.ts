@@ -3,7 +3,6 @@
 
 import type { Clock } from '#src/base/clock.js'
 import type { SessionRecord } from '#src/cookie/record.js'
-import type { Message } from '#src/sessions/cells.js'
 import type { ProcessSessions } from '#src/sessions/create-sessions.js'
 import type { ProcessMemory } from '#src/sessions/memory.js'
 import type { Grant, Result } from '#src/sessions/session-types.js'
@@ -28,7 +27,6 @@ export interface Safeguard {
   readonly namesNoHostSlot?: boolean
   readonly skipsRecovery?: boolean
   readonly namesUnsaved?: boolean
-  readonly drops?: (message: Message) => boolean
   /** Changes what a swap stores, or ignores it. */
   readonly change?: (simulation: Simulation, id: string, next: Cell<SessionRecord>) => Cell<SessionRecord> | 'ignore'
   readonly memory?: (memory: ProcessMemory) => ProcessMemory
@@ -70,25 +68,6 @@ export const safeguards: readonly Safeguard[] = [
     name: 'a process waits for the recovery time after each connection',
     faults: ['two masters', 'slow provider'],
     skipsRecovery: true
-  },
-  {
-    name: 'no process gets the lease of a repaired cell before its recovery time has passed',
-    faults: ['flush', 'slow provider'],
-    change: (_simulation, _id, next) => {
-      const { notBefore, ...entry } = next.entry
-      return notBefore?.why === 'loss' ? { ...next, entry } : next
-    }
-  },
-  {
-    name: 'a loss of data is reported to all processes',
-    faults: ['flush', 'slow provider'],
-    drops: ({ kind }) => kind === 'lost'
-  },
-  {
-    name: 'a lease is restored while its request is in progress',
-    faults: ['flush', 'slow provider'],
-    // The token is sent when the store believes that the token request has ended.
-    sessions: withWork(send => async grant => ({ kind: 'unfinished', finish: () => send(grant) }))
   },
   {
     name: 'every process stores again what it remembers',

@@ -11,7 +11,7 @@ await runSuite({
     parallel: { usual: '3', help: 'number of storms that run in parallel (default 3)' },
     seeds: { usual: '1', help: 'a range such as 1..10, or a list (default 1)' },
     seconds: { usual: '4', help: 'length of most storms (default 4)' },
-    users: { usual: '60', help: 'simulated users of most storms, each with three tabs (default 60)' }
+    users: { usual: '60', help: 'simulated users of most storms, each with two tabs (default 60)' }
   },
   plays(only, { modes, seeds, seconds, users }) {
     const variants = numbers(seeds).flatMap(seed =>

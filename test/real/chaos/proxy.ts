@@ -21,13 +21,6 @@ const KEEP_ALIVE_MS = 75_000
 
 export async function startProxy(scope: Teardown, { targets, random }: ProxyOptions) {
   const agent = new http.Agent({ keepAlive: true })
-  const counts = {
-    /** The number of responses of the load balancer itself, because no server responded. */
-    gaveUp: 0,
-    triedAgain: 0,
-    /** The number of responses of servers that never reached the browser. */
-    lostAnswers: 0
-  }
   let turn = 0
   let losing = 0
 
@@ -36,11 +29,8 @@ export async function startProxy(scope: Teardown, { targets, random }: ProxyOpti
     const target = all[turn++ % all.length]
     const fail = () => {
       if (response.headersSent || response.destroyed) response.destroy()
-      else if (tries >= MAX_TRIES) giveUp(response)
-      else {
-        counts.triedAgain++
-        setTimeout(() => pass(request, response, tries + 1), PAUSE_MS * tries)
-      }
+      else if (tries >= MAX_TRIES) response.writeHead(502, { [PROXY_HEADER]: 'proxy' }).end()
+      else setTimeout(() => pass(request, response, tries + 1), PAUSE_MS * tries)
     }
     if (!target) {
       fail()
@@ -54,7 +44,6 @@ export async function startProxy(scope: Teardown, { targets, random }: ProxyOpti
     outgoing.on('error', fail)
     outgoing.on('response', answer => {
       if (random() < losing) {
-        counts.lostAnswers++
         answer.resume()
         response.socket?.destroy()
         return
@@ -71,11 +60,6 @@ export async function startProxy(scope: Teardown, { targets, random }: ProxyOpti
     outgoing.end()
   }
 
-  function giveUp(response: ServerResponse): void {
-    counts.gaveUp++
-    response.writeHead(502, { [PROXY_HEADER]: 'proxy' }).end()
-  }
-
   const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) =>
     pass(request, response, 1)
   )
@@ -83,7 +67,6 @@ export async function startProxy(scope: Teardown, { targets, random }: ProxyOpti
   scope.teardown(() => agent.destroy())
   return {
     url: `http://127.0.0.1:${port}`,
-    counts,
     /** Loses this share of the responses on the way to the browser. */
     lose(share: number) {
       losing = share

@@ -35,8 +35,6 @@ export interface StormOptions extends Variant {
   readonly provider?: (seed: number) => Behaviour
   /** The load balancer loses this share of the responses on the way to the browsers. */
   readonly lostAnswers?: number
-  /** False if the checks are only reported, because the documents do not promise that they pass. */
-  readonly isRequired?: boolean
   /** The process in this slot can reach only an old master, whose last writes are lost, for `acceptsMs` after the start of an outage. */
   readonly cutOff?: { readonly slot: number; readonly acceptsMs: number }
 }
@@ -62,7 +60,7 @@ export interface Load {
 }
 
 const PROCESSES = 4
-const TABS = 3
+const TABS = 2
 const TIME_LIMIT_MS = 2000
 const LIFETIME_SECONDS = 4
 // Requests in the last seconds of a token cause an early refresh, which must know of a logout too.
@@ -81,11 +79,10 @@ export function storm<Redis extends StormRedis>(
   openRedis: (scope: Teardown) => Promise<Redis>,
   fault: (load: Load, redis: Redis) => Promise<void>
 ): Play {
-  const { failure, seed, mode, users: count, store = 'cookie', isRequired = true } = options
+  const { failure, seed, mode, users: count, store = 'cookie' } = options
   const title = `${failure}, session.store: ${store}, ${mode} mode, seed ${seed}`
-  return async (given, scope) => {
-    given.title(title)
-    const report = isRequired ? given : withoutChecks(given)
+  return async (report, scope) => {
+    report.title(title)
     const redis = await openRedis(scope)
     const stage = await setStage(scope, {
       ...options,
@@ -157,7 +154,7 @@ export function storm<Redis extends StormRedis>(
     )
     await copies.tryAll()
     const { letIn, letInUnknown, tries } = copies.counts
-    const remark = `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503${isRequired ? '' : ', not required'}`
+    const remark = `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503`
     report.row({ failure: title, letIn, remark, ...reportLogins(report, stage, tally, circumstances) })
     report.figures({
       'users who got a 503': tally.refused.size,
@@ -253,15 +250,6 @@ function reportLogins(
   report.check('every response is one that the design allows', faults.length === 0, countEach(faults))
   report.check('no server logged an error', complaints.length === 0, countEach(complaints))
   return { logins: sessions, lost: lost.length, inFlight: inFlight.length }
-}
-
-/** Reports the results of checks without counting them. */
-function withoutChecks(report: Report): Report {
-  return {
-    ...report,
-    check: (what, holds, detail = '') =>
-      report.note(`${holds ? 'true' : `not true, ${detail}`} (not required): ${what}`)
-  }
 }
 
 /** Limits how many actions run in parallel, because all of them would overload the machine. */

@@ -16,7 +16,8 @@ export interface Call {
 /**
  * Returns a call of each public method of a client, with arguments by the names of the parameters.
  * @param create makes a client of the API at an origin
- * @param values the arguments by `parameter` or `method.parameter`; a function makes a new value for each call
+ * @param values the arguments by `parameter` or `method.parameter`; a function makes a new value for each call. Others are texts, or
+ *   objects if the name ends with `Payload`
  */
 export function callsOf(
   label: string,
@@ -29,8 +30,8 @@ export function callsOf(
     name: `${label}.${name}`,
     run(origin) {
       const args = parametersOf(prototype[name]).map(parameter => {
-        const value = values[`${name}.${parameter}`] ?? values[parameter]
-        if (value === undefined) throw new Error(`${label}.${name} has the unknown parameter ${parameter}`)
+        const usual = parameter.endsWith('Payload') ? { data: { type: parameter } } : parameter
+        const value = values[`${name}.${parameter}`] ?? values[parameter] ?? usual
         return typeof value === 'function' ? value() : value
       })
       return (create(origin) as typeof prototype)[name]?.(...args)

@@ -2,23 +2,21 @@
 // options. To add a program, write a file that exports a `Program` (lab.ts) and add it to the list below.
 import { runSuite } from '../suite.js'
 import { angular } from './angular.js'
-import { apsSdk } from './aps-sdk.js'
 import { customRoutes } from './custom-routes.js'
-import { forgeServerUtils } from './forge-server-utils.js'
 import { type Program, playOf } from './lab.js'
 import { next } from './next.js'
 import { packageManagers } from './package-managers.js'
+import { apsSdk, forgeServerUtils } from './sdks.js'
 import { serviceWorker } from './service-worker.js'
-import { svfUtils } from './svf-utils.js'
 import { testRunners } from './test-runners.js'
 import { turbo } from './turbo.js'
 import { vite } from './vite.js'
 
-const ofThePlatform: readonly Program[] = [apsSdk, forgeServerUtils, svfUtils]
-const ofFrameworks: readonly Program[] = [turbo, next, vite, serviceWorker, angular]
-const ofProgrammers: readonly Program[] = [testRunners, customRoutes, packageManagers]
-
-const programs = [...ofThePlatform, ...ofFrameworks, ...ofProgrammers]
+const ofFrameworks = [turbo, next, vite, serviceWorker, angular]
+const programs: readonly Program[] = [
+  ...[apsSdk, forgeServerUtils, ...ofFrameworks],
+  ...[testRunners, customRoutes, packageManagers]
+]
 
 await runSuite({
   script: 'test:clients',

@@ -91,10 +91,7 @@ async function worksInProduction(lab: Lab, name: string, page: Page, site: strin
   await page.getByRole('link', { name: 'Sign out' }).click()
   await signedOut
   await page.getByRole('button', { name: 'Ada Lovelace' }).waitFor()
-  check(`${name}: the link signs the user out`, await signedOutAt(page, site), 401)
-}
-
-/** The start page has opened the sign-in page of the provider. */
-async function signedOutAt(page: Page, site: string): Promise<number> {
-  return (await page.context().request.get(`${site}/api/auth/profile`)).status()
+  // The start page has opened the sign-in page of the provider.
+  const profile = await page.context().request.get(`${site}/api/auth/profile`)
+  check(`${name}: the link signs the user out`, profile.status(), 401)
 }

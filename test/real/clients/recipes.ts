@@ -47,10 +47,10 @@ export async function followRecipe(lab: Lab, script: string, files: Readonly<Rec
     folder,
     port: String(ports.development),
     /** Starts the development server and, as documented, the demo behind it. Returns the URL that users open. */
-    async develop(args: readonly string[], demoFlags: readonly string[] = []): Promise<string> {
+    async develop(args: readonly string[]): Promise<string> {
       const line = only(fencedLines(page, 'sh').filter(text => text.includes(' --demo ')))
       const flags = withPorts(line, ports).replace('npx platform-auth-server ', '').split(' ')
-      await startProgram(lab, { args: [...flags, ...demoFlags] })
+      await startProgram(lab, { args: flags })
       const site = `http://localhost:${ports.development}`
       await startService(lab, bundler(...args), () => isAnswering(site))
       return site

@@ -28,7 +28,7 @@ export const serviceWorker: Program = {
     await shows(page, 'Hello, Ada Lovelace')
     lab.check(
       'with the recipe, a user signs in while the service worker controls the page',
-      await isControlled(page),
+      await page.evaluate('navigator.serviceWorker.controller !== null'),
       true
     )
     lab.check('after the login, the user is back on the page', new URL(page.url()).pathname, '/models')
@@ -59,8 +59,4 @@ async function controlledPage(lab: Lab, config: string): Promise<Page> {
   await page.waitForFunction('navigator.serviceWorker.controller !== null')
   await page.context().clearCookies()
   return page
-}
-
-function isControlled(page: Page): Promise<boolean> {
-  return page.evaluate('navigator.serviceWorker.controller !== null')
 }

@@ -32,10 +32,10 @@ const CLIENT = 'Bearer of-the-client'
 const TOKEN_ALONE = 'the internal token alone'
 
 export const attempts: readonly Attempt[] = [
-  ...allDay({ mode: 'single', cookies: 1, accessTokenLength: 300 }),
-  ...allDay({ mode: 'single', cookies: 2, accessTokenLength: 4500 }),
-  ...allDay({ mode: 'dual', cookies: 1, accessTokenLength: 300 }),
-  ...allDay({ mode: 'dual', cookies: 2, accessTokenLength: 2250 }),
+  allDay({ mode: 'single', cookies: 1, accessTokenLength: 300 }),
+  allDay({ mode: 'single', cookies: 2, accessTokenLength: 4500 }),
+  allDay({ mode: 'dual', cookies: 1, accessTokenLength: 300 }),
+  allDay({ mode: 'dual', cookies: 2, accessTokenLength: 2250 }),
   {
     tried: '50 parallel requests on an expired session',
     expected: '50 responses with 200, 1 refresh',
@@ -47,57 +47,57 @@ export const attempts: readonly Attempt[] = [
       return `${good} responses with 200, ${idp.tokenRequests.length - before} refresh`
     }
   },
-  ...authorization('no Authorization', []),
-  ...authorization('Authorization', [`Authorization: ${CLIENT}`]),
-  ...authorization('authorization', [`authorization: ${CLIENT}`]),
-  ...authorization('AUTHORIZATION', [`AUTHORIZATION: ${CLIENT}`]),
-  ...authorization('Authorization twice', [`Authorization: ${CLIENT}`, `authorization: ${CLIENT}`]),
-  ...authorization('Author.ization', [`Author.ization: ${CLIENT}`]),
-  ...authorization('Author_ization', [`Author_ization: ${CLIENT}`]),
-  ...authorization('_Authorization', [`_Authorization: ${CLIENT}`]),
-  ...authorization('Authorization_', [`Authorization_: ${CLIENT}`]),
-  ...authorization('Proxy-Authorization', [`Proxy-Authorization: ${CLIENT}`]),
-  ...authorization('X-Forwarded-Authorization', [`X-Forwarded-Authorization: ${CLIENT}`], {
+  authorization('no Authorization', []),
+  authorization('Authorization', [`Authorization: ${CLIENT}`]),
+  authorization('authorization', [`authorization: ${CLIENT}`]),
+  authorization('AUTHORIZATION', [`AUTHORIZATION: ${CLIENT}`]),
+  authorization('Authorization twice', [`Authorization: ${CLIENT}`, `authorization: ${CLIENT}`]),
+  authorization('Author.ization', [`Author.ization: ${CLIENT}`]),
+  authorization('Author_ization', [`Author_ization: ${CLIENT}`]),
+  authorization('_Authorization', [`_Authorization: ${CLIENT}`]),
+  authorization('Authorization_', [`Authorization_: ${CLIENT}`]),
+  authorization('Proxy-Authorization', [`Proxy-Authorization: ${CLIENT}`]),
+  authorization('X-Forwarded-Authorization', [`X-Forwarded-Authorization: ${CLIENT}`], {
     expected: `${TOKEN_ALONE}, X-Forwarded-Authorization`
   }),
-  ...authorization('Authorization with a space before the colon', [`Authorization : ${CLIENT}`], { expected: '400' }),
-  ...authorization('Authorization on a folded line', ['X-A: b', ` Authorization: ${CLIENT}`]),
-  ...authorization('Connection: Authorization', ['Connection: Authorization', `Authorization: ${CLIENT}`]),
-  ...authorization('Connection: keep-alive, authorization', [
+  authorization('Authorization with a space before the colon', [`Authorization : ${CLIENT}`], { expected: '400' }),
+  authorization('Authorization on a folded line', ['X-A: b', ` Authorization: ${CLIENT}`]),
+  authorization('Connection: Authorization', ['Connection: Authorization', `Authorization: ${CLIENT}`]),
+  authorization('Connection: keep-alive, authorization', [
     'Connection: keep-alive, authorization',
     `Authorization: ${CLIENT}`
   ]),
-  ...authorization('Authorization as an announced trailer', [], { trailer: 'Trailer: Authorization\r\n' }),
-  ...authorization('Authorization as a trailer that is not announced', [], { trailer: '' }),
+  authorization('Authorization as an announced trailer', [], { trailer: 'Trailer: Authorization\r\n' }),
+  authorization('Authorization as a trailer that is not announced', [], { trailer: '' }),
   {
     tried: 'Authorization of a user who is not signed in',
     expected: '401, the back end is not asked',
     run: site => refusal(site, { cookie: '', headers: [`Authorization: ${CLIENT}`] })
   },
-  ...forgery('a link from another site', 200, navigation('cross-site')),
-  ...forgery('an image on another site', 403, ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors']),
-  ...forgery('a frame on another site', 403, [
+  forgery('a link from another site', 200, navigation('cross-site')),
+  forgery('an image on another site', 403, ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors']),
+  forgery('a frame on another site', 403, [
     'Sec-Fetch-Site: cross-site',
     'Sec-Fetch-Mode: navigate',
     'Sec-Fetch-Dest: iframe'
   ]),
-  ...forgery('GET with the Origin of another site', 403, ['Origin: https://evil.example']),
-  ...forgery('POST of our own page', 200, ['Sec-Fetch-Site: same-origin', `Origin: ${publicOrigin}`], 'POST'),
-  ...forgery('POST with our Origin alone', 200, [`Origin: ${publicOrigin}`], 'POST'),
-  ...forgery('POST without any sign', 403, [], 'POST'),
-  ...forgery('a form of another site', 403, [...navigation('cross-site'), 'Origin: https://evil.example'], 'POST'),
-  ...forgery('DELETE without any sign', 403, [], 'DELETE'),
-  ...forgery('POST with X-Forwarded-Method: GET', 403, ['X-Forwarded-Method: GET'], 'POST'),
-  ...forgery('POST with X-Original-Method: GET', 403, ['X-Original-Method: GET'], 'POST'),
-  ...forgery('POST with X_Forwarded_Method: GET', 403, ['X_Forwarded_Method: GET'], 'POST'),
-  ...forgery('POST with X-HTTP-Method-Override: GET', 403, ['X-HTTP-Method-Override: GET'], 'POST'),
-  ...forgery(
+  forgery('GET with the Origin of another site', 403, ['Origin: https://evil.example']),
+  forgery('POST of our own page', 200, ['Sec-Fetch-Site: same-origin', `Origin: ${publicOrigin}`], 'POST'),
+  forgery('POST with our Origin alone', 200, [`Origin: ${publicOrigin}`], 'POST'),
+  forgery('POST without any sign', 403, [], 'POST'),
+  forgery('a form of another site', 403, [...navigation('cross-site'), 'Origin: https://evil.example'], 'POST'),
+  forgery('DELETE without any sign', 403, [], 'DELETE'),
+  forgery('POST with X-Forwarded-Method: GET', 403, ['X-Forwarded-Method: GET'], 'POST'),
+  forgery('POST with X-Original-Method: GET', 403, ['X-Original-Method: GET'], 'POST'),
+  forgery('POST with X_Forwarded_Method: GET', 403, ['X_Forwarded_Method: GET'], 'POST'),
+  forgery('POST with X-HTTP-Method-Override: GET', 403, ['X-HTTP-Method-Override: GET'], 'POST'),
+  forgery(
     'POST with X-Forwarded-Method: GET, named in Connection',
     403,
     ['Connection: X-Forwarded-Method, X-Original-Method', 'X-Forwarded-Method: GET'],
     'POST'
   ),
-  ...forgery(
+  forgery(
     'POST of another site with X-Forwarded-Host, -Proto, -Uri and Forwarded of ours',
     403,
     [
@@ -110,9 +110,9 @@ export const attempts: readonly Attempt[] = [
     ],
     'POST'
   ),
-  ...handshake('a WebSocket of our own page', `101, ${TOKEN_ALONE}`, [`Origin: ${publicOrigin}`]),
-  ...handshake('a WebSocket of another site', '403, the back end is not asked', ['Origin: https://evil.example']),
-  ...handshake('a WebSocket with the Origin null', '403, the back end is not asked', ['Origin: null']),
+  handshake('a WebSocket of our own page', `101, ${TOKEN_ALONE}`, [`Origin: ${publicOrigin}`]),
+  handshake('a WebSocket of another site', '403, the back end is not asked', ['Origin: https://evil.example']),
+  handshake('a WebSocket with the Origin null', '403, the back end is not asked', ['Origin: null']),
   {
     tried:
       'the forward-auth address: its path in 5 spellings, its host, an absolute target, CONNECT, X-Accel-Redirect of the back end',
@@ -226,7 +226,7 @@ export const attempts: readonly Attempt[] = [
   }
 ]
 
-function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies: number }): Attempt[] {
+function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies: number }): Attempt {
   const grants = site.mode === 'dual' ? 48 : 24
   async function run({ browser, clock, idp }: Site): Promise<string> {
     const before = idp.tokenRequests.length
@@ -246,15 +246,12 @@ function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies
     if (statusCode !== 200 || setCookies.length === 0) lost += 1
     return `session cookies: ${count}, calls to the provider: ${calls}, ${set} Set-Cookie, ${lost} lost, ${idp.reuses.length} reuses`
   }
-  const tried = `24 refreshes in ${site.mode} mode, session cookies: ${cookies}, the back end responds with 200, 204, 301, 404, 500`
-  return [
-    {
-      tried,
-      expected: `session cookies: ${cookies}, calls to the provider: ${grants}, 0 Set-Cookie, 0 lost, 0 reuses`,
-      site,
-      run
-    }
-  ]
+  return {
+    tried: `24 refreshes in ${site.mode} mode, session cookies: ${cookies}, the back end responds with 200, 204, 301, 404, 500`,
+    expected: `session cookies: ${cookies}, calls to the provider: ${grants}, 0 Set-Cookie, 0 lost, 0 reuses`,
+    site,
+    run
+  }
 }
 
 interface AuthorizationOptions {
@@ -269,14 +266,14 @@ function authorization(
   tried: string,
   headers: readonly string[],
   { trailer, expected = TOKEN_ALONE }: AuthorizationOptions = {}
-): Attempt[] {
+): Attempt {
   const chunked: RawRequest = {
     method: 'POST',
     headers: [`Origin: ${publicOrigin}`, `${trailer}Transfer-Encoding: chunked`],
     body: `4\r\nbody\r\n0\r\nAuthorization: ${CLIENT}\r\n\r\n`
   }
   const request: RawRequest = trailer === undefined ? { headers } : chunked
-  return [{ tried, expected, run: async site => authorizationResult(await site.send(request), site) }]
+  return { tried, expected, run: async site => authorizationResult(await site.send(request), site) }
 }
 
 function authorizationResult({ statusCode, body }: RawAnswer, site: Site): string {
@@ -295,10 +292,10 @@ function navigation(site: string): string[] {
   return [`Sec-Fetch-Site: ${site}`, 'Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document']
 }
 
-function forgery(tried: string, status: 200 | 403, headers: readonly string[], method = 'GET'): Attempt[] {
+function forgery(tried: string, status: 200 | 403, headers: readonly string[], method = 'GET'): Attempt {
   const expected = status === 200 ? '200' : '403, the back end is not asked'
   const length = method === 'GET' ? [] : ['Content-Length: 0']
-  return [{ tried, expected, run: site => refusal(site, { method, headers: [...headers, ...length] }) }]
+  return { tried, expected, run: site => refusal(site, { method, headers: [...headers, ...length] }) }
 }
 
 /** Returns the status, and for a status other than 200 whether the request still reached the back end. */
@@ -310,7 +307,7 @@ async function refusal(site: Site, request: RawRequest): Promise<string> {
   return `${statusCode}, the back end is ${asked > 0 ? 'ASKED' : 'not asked'}`
 }
 
-function handshake(tried: string, expected: string, headers: readonly string[]): Attempt[] {
+function handshake(tried: string, expected: string, headers: readonly string[]): Attempt {
   const request: RawRequest = {
     headers: [
       ...headers,
@@ -320,14 +317,17 @@ function handshake(tried: string, expected: string, headers: readonly string[]):
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
     ]
   }
-  async function run(site: Site): Promise<string> {
-    const before = await site.reached()
-    const answer = await site.send(request)
-    const seen = headerOf(answer, 'x-seen-authorization')
-    if (seen !== undefined) return `${answer.statusCode}, ${seen === `Bearer ${site.token()}` ? TOKEN_ALONE : seen}`
-    return `${answer.statusCode}, the back end is ${(await site.reached()) > before ? 'ASKED' : 'not asked'}`
+  return {
+    tried,
+    expected,
+    async run(site) {
+      const before = await site.reached()
+      const answer = await site.send(request)
+      const seen = headerOf(answer, 'x-seen-authorization')
+      if (seen !== undefined) return `${answer.statusCode}, ${seen === `Bearer ${site.token()}` ? TOKEN_ALONE : seen}`
+      return `${answer.statusCode}, the back end is ${(await site.reached()) > before ? 'ASKED' : 'not asked'}`
+    }
   }
-  return [{ tried, expected, run }]
 }
 
 async function askFromOutside(site: Site): Promise<string> {

@@ -1,36 +1,44 @@
 // Runs the shipped forward-auth configurations with real gateways and checks the result of each attempt. `--help` lists the
 // options.
-import { type Play, type Report, runSuite } from '../suite.js'
+import { type Play, runSuite } from '../suite.js'
 import { attempts, resultOf } from './attempts.js'
 import { caddy, type Gateway, nginx, traefik } from './gateways.js'
 import { missingProxy, proxies, tryProxy } from './proxies.js'
 import { missingWaf, tryWaf } from './waf.js'
 
-const gateways: Readonly<Record<string, Gateway>> = { nginx, caddy, traefik }
+/** Runs a play, unless a program is missing. */
+function where(missing: string | undefined, name: string, play: Play): Play {
+  if (missing === undefined) return play
+  return async ({ title, note, check }) => {
+    title(name)
+    note(`SKIPPED, because ${missing}.`)
+    if (process.env.CI === 'true') check('the gateway can run here', false, missing)
+  }
+}
 
-const wafs = [1, 2].map(
-  (paranoia): Play =>
-    async (report, scope) => {
-      if (missingWaf === undefined) return tryWaf(report, scope, paranoia)
-      report.title('Apache with the OWASP Core Rule Set')
-      isMissing(report, missingWaf)
+function playOf(gateway: Gateway): Play {
+  return where(gateway.missing, gateway.name, async ({ title, check }) => {
+    title(`${gateway.name} ${gateway.version}`)
+    for (const attempt of attempts) {
+      const { result, expected } = await resultOf(gateway, attempt)
+      check(`${attempt.tried}: ${expected}`, result === expected, result)
     }
-)
+  })
+}
 
 const plays: Readonly<Record<string, readonly Play[]>> = {
-  ...Object.fromEntries(Object.entries(gateways).map(([name, gateway]) => [name, [tryGateway(gateway)]])),
+  nginx: [playOf(nginx)],
+  caddy: [playOf(caddy)],
+  traefik: [playOf(traefik)],
   ...Object.fromEntries(
     proxies.map(proxy => {
-      const play: Play = async (report, scope) => {
-        const missing = missingProxy(proxy)
-        if (missing === undefined) return tryProxy(proxy, report, scope)
-        report.title(proxy.name)
-        isMissing(report, missing)
-      }
-      return [proxy.name, [play]]
+      const play: Play = (report, scope) => tryProxy(proxy, report, scope)
+      return [proxy.name, [where(missingProxy(proxy), proxy.name, play)]]
     })
   ),
-  waf: wafs
+  waf: [1, 2].map(paranoia =>
+    where(missingWaf, 'Apache with the OWASP Core Rule Set', (report, scope) => tryWaf(report, scope, paranoia))
+  )
 }
 
 await runSuite({
@@ -40,21 +48,3 @@ await runSuite({
 Caddy and Traefik are built once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).`,
   plays: only => only.flatMap(name => plays[name] ?? [])
 })
-
-function tryGateway(gateway: Gateway): Play {
-  const { name, version, missing } = gateway
-  return async report => {
-    const { title, check } = report
-    title(`${name} ${version}`)
-    if (missing !== undefined) return isMissing(report, missing)
-    for (const attempt of attempts) {
-      const { result, expected } = await resultOf(gateway, attempt)
-      check(`${attempt.tried}: ${expected}`, result === expected, result)
-    }
-  }
-}
-
-function isMissing({ note, check }: Report, missing: string): void {
-  note(`SKIPPED, because ${missing}.`)
-  if (process.env.CI === 'true') check('the gateway can run here', false, missing)
-}

@@ -25,7 +25,25 @@ export interface Proxy {
   isHealthy?(port: number): Promise<boolean>
 }
 
-const modules = '/usr/lib/apache2/modules'
+export const APACHE_MODULES = '/usr/lib/apache2/modules'
+
+/** Completes a configuration of Apache with what it needs to run in a folder of its own. Returns the folder and the command. */
+export async function apacheWith(
+  t: Teardown,
+  port: number,
+  modules: readonly string[],
+  lines: (folder: string) => readonly string[]
+): Promise<{ readonly folder: string; readonly command: Command }> {
+  const folder = await tempFolder(t)
+  const loaded = ['mpm_event', 'authz_core', 'unixd', ...modules]
+    .map(name => [name, `${APACHE_MODULES}/mod_${name}.so`])
+    .filter(([, file = '']) => existsSync(file))
+    .map(([name, file]) => `LoadModule ${name}_module ${file}`)
+  const own = [`ServerRoot ${folder}`, 'ServerName app.example.com', `Listen 127.0.0.1:${port}`]
+  const paths = [`PidFile ${folder}/pid`, `ErrorLog ${folder}/error.log`, `DefaultRuntimeDir ${folder}`]
+  const main = await tempFolder(t, { 'apache2.conf': [...loaded, ...own, ...paths, ...lines(folder)].join('\n') })
+  return { folder, command: { command: 'apache2', args: ['-DFOREGROUND', '-f', `${main}/apache2.conf`] } }
+}
 
 export const proxies: readonly Proxy[] = [
   {
@@ -48,16 +66,7 @@ export const proxies: readonly Proxy[] = [
   {
     name: 'apache',
     version: ['apache2', '-v'],
-    async command(sample, port, t) {
-      const folder = await tempFolder(t, {})
-      const loaded = ['mpm_event', 'authz_core', 'unixd', 'proxy', 'proxy_http']
-        .filter(name => existsSync(`${modules}/mod_${name}.so`))
-        .map(name => `LoadModule ${name}_module ${modules}/mod_${name}.so`)
-      const own = [`ServerRoot ${folder}`, 'ServerName app.example.com', `Listen 127.0.0.1:${port}`]
-      const paths = [`PidFile ${folder}/pid`, `ErrorLog ${folder}/error.log`, `DefaultRuntimeDir ${folder}`]
-      const main = await tempFolder(t, { 'apache2.conf': [...loaded, ...own, ...paths, sample].join('\n') })
-      return { command: 'apache2', args: ['-DFOREGROUND', '-f', `${main}/apache2.conf`] }
-    }
+    command: async (sample, port, t) => (await apacheWith(t, port, ['proxy', 'proxy_http'], () => [sample])).command
   },
   {
     name: 'lighttpd',

@@ -9,16 +9,15 @@ import { createKeyring } from '#src/cookie/keyring.js'
 import { newBrowserId } from '#src/login/transaction.js'
 import { freePort, isAnswering } from '../../helpers/ports.js'
 import type { Teardown } from '../../helpers/scope.js'
-import { tempFolder } from '../../helpers/temp-folder.js'
 import { startService } from '../programs.js'
 import type { Report } from '../suite.js'
+import { APACHE_MODULES, apacheWith } from './proxies.js'
 
-const MODULES = '/usr/lib/apache2/modules'
 const RULES = '/usr/share/modsecurity-crs/rules'
 const SESSIONS = 1000
 const CONTROLS = 200
 
-export const missingWaf = [`${MODULES}/mod_security2.so`, RULES, '/etc/modsecurity/crs/crs-setup.conf'].every(
+export const missingWaf = [`${APACHE_MODULES}/mod_security2.so`, RULES, '/etc/modsecurity/crs/crs-setup.conf'].every(
   existsSync
 )
   ? undefined
@@ -106,38 +105,21 @@ async function documentedExclusion(): Promise<string> {
 
 async function startApache(t: Teardown, paranoia: number, exclusion = '') {
   const port = await freePort()
-  const folder = await tempFolder(t, { 'www/index.html': 'hello' })
-  const modules = ['mpm_event', 'authz_core', 'unixd', 'unique_id', 'security2']
-    .filter(name => existsSync(`${MODULES}/mod_${name}.so`))
-    .map(name => `LoadModule ${name}_module ${MODULES}/mod_${name}.so`)
-  const main = await tempFolder(t, {
-    'apache2.conf': [
-      ...modules,
-      `ServerRoot ${folder}`,
-      'ServerName app.example',
-      `Listen 127.0.0.1:${port}`,
-      `PidFile ${folder}/pid`,
-      `ErrorLog ${folder}/error.log`,
-      `DocumentRoot ${folder}/www`,
-      `DefaultRuntimeDir ${folder}`,
-      'LimitRequestFieldSize 32768',
-      'LimitRequestLine 32768',
-      '<Directory />\nRequire all granted\n</Directory>',
-      'Include /etc/modsecurity/modsecurity.conf-recommended',
-      'SecRuleEngine On',
-      `SecAuditEngine Off`,
-      `SecDataDir ${folder}`,
-      `SecTmpDir ${folder}`,
-      'Include /etc/modsecurity/crs/crs-setup.conf',
-      `SecAction "id:900000,phase:1,pass,t:none,nolog,setvar:tx.paranoia_level=${paranoia},setvar:tx.blocking_paranoia_level=${paranoia}"`,
-      exclusion,
-      `Include ${RULES}/*.conf`
-    ].join('\n')
-  })
-  const url = `http://127.0.0.1:${port}`
-  await startService(t, { command: 'apache2', args: ['-DFOREGROUND', '-f', `${main}/apache2.conf`] }, () =>
-    isAnswering(url)
-  )
+  const { folder, command } = await apacheWith(t, port, ['unique_id', 'security2'], folder => [
+    'LimitRequestFieldSize 32768',
+    'LimitRequestLine 32768',
+    '<Directory />\nRequire all granted\n</Directory>',
+    'Include /etc/modsecurity/modsecurity.conf-recommended',
+    'SecRuleEngine On',
+    'SecAuditEngine Off',
+    `SecDataDir ${folder}`,
+    `SecTmpDir ${folder}`,
+    'Include /etc/modsecurity/crs/crs-setup.conf',
+    `SecAction "id:900000,phase:1,pass,t:none,nolog,setvar:tx.paranoia_level=${paranoia},setvar:tx.blocking_paranoia_level=${paranoia}"`,
+    exclusion,
+    `Include ${RULES}/*.conf`
+  ])
+  await startService(t, command, () => isAnswering(`http://127.0.0.1:${port}`))
   return {
     port,
     /** The ids of the rules that have refused a request. */

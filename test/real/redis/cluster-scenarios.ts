@@ -9,7 +9,7 @@ const BETWEEN_MS = 8000
 const MOVED_SLOTS = 100
 const HALF_MOVED_MS = 10_000
 
-export const clusterScenarios: Readonly<Record<string, (variant: StormVariant) => Play>> = {
+export const clusterScenarios: Readonly<Record<string, (variant: StormVariant) => Play[]>> = {
   'killed-master': inCluster(`${ROUNDS} × kill -9 of a master`, async (load, redis) => {
     for (let round = 0; round < ROUNDS; round++) {
       const master = await redis.anyMaster(load.random)
@@ -41,6 +41,5 @@ export const clusterScenarios: Readonly<Record<string, (variant: StormVariant) =
 }
 
 function inCluster(failure: string, fault: (load: Load, redis: ClusterRedis) => Promise<void>) {
-  return (variant: StormVariant): Play =>
-    storm({ ...variant, failure: `Cluster: ${failure}` }, startClusterRedis, fault)
+  return (variant: StormVariant) => [storm({ ...variant, failure: `Cluster: ${failure}` }, startClusterRedis, fault)]
 }

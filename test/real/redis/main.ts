@@ -5,18 +5,22 @@ import { chosen, number, numbers, type Play, runSuite } from '../suite.js'
 import { clusterScenarios } from './cluster-scenarios.js'
 import { sentinelScenarios } from './sentinel-scenarios.js'
 
+const scenarios: Readonly<Record<string, (variant: StormVariant) => Play[]>> = {
+  ...sentinelScenarios,
+  ...clusterScenarios
+}
+
 await runSuite({
   script: 'test:redis',
-  names: [...Object.keys(sentinelScenarios), ...Object.keys(clusterScenarios)],
+  names: Object.keys(scenarios),
   options: {
     seeds: { usual: '1', help: 'a range such as 1..3, or a list (default 1)' },
     modes: { usual: 'dual', help: 'single, dual, or both (default dual)' },
     stores: { usual: 'cookie,redis', help: 'cookie, redis, or both: where sessions are stored (default both)' },
-    users: { usual: '30', help: 'simulated users, each with three tabs (default 30)' },
-    parallel: { usual: '2', help: 'number of scenarios that run in parallel (default 2)' },
-    without: { usual: false, help: 'also reports what happens without min-replicas-to-write' }
+    users: { usual: '30', help: 'simulated users, each with two tabs (default 30)' },
+    parallel: { usual: '2', help: 'number of scenarios that run in parallel (default 2)' }
   },
-  plays(only, { seeds, modes, stores, users, without }) {
+  plays(only, { seeds, modes, stores, users }) {
     const variants = numbers(seeds).flatMap(seed =>
       chosen(['single', 'dual'], modes).flatMap(mode =>
         chosen<SessionStore>(['cookie', 'redis'], stores).map(
@@ -24,13 +28,6 @@ await runSuite({
         )
       )
     )
-    return only.flatMap(name =>
-      variants.flatMap((variant): Play[] => {
-        const inCluster = clusterScenarios[name]
-        if (inCluster) return [inCluster(variant)]
-        const withSentinel = [true, ...(without ? [false] : [])]
-        return withSentinel.flatMap(needsReplica => sentinelScenarios[name]?.({ ...variant, needsReplica }) ?? [])
-      })
-    )
+    return only.flatMap(name => variants.flatMap(variant => scenarios[name]?.(variant) ?? []))
   }
 })

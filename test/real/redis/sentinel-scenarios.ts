@@ -6,11 +6,6 @@ import type { Play } from '../suite.js'
 import { createNetwork, environmentAt } from './network.js'
 import { MAX_LAG_SECONDS, type SentinelRedis, startSentinelRedis } from './sentinel.js'
 
-interface SentinelVariant extends StormVariant {
-  /** Redis has `min-replicas-to-write 1`. */
-  readonly needsReplica: boolean
-}
-
 const ROUNDS = 2
 // Longer than an old master needs until it follows the new one.
 const BETWEEN_MS = 14_000
@@ -43,15 +38,14 @@ const changes: Readonly<Record<string, Change>> = {
   }
 }
 
-export const sentinelScenarios: Readonly<Record<string, (variant: SentinelVariant) => Play[]>> = {
+export const sentinelScenarios: Readonly<Record<string, (variant: StormVariant) => Play[]>> = {
   'master-changes': variant => Object.entries(changes).map(([name, change]) => masterChanges(variant, name, change)),
   'two-masters': variant => [6, 12].map(seconds => twoMasters(variant, seconds))
 }
 
-function masterChanges(variant: SentinelVariant, name: string, change: Change): Play {
-  const options = optionsOf(variant, `${ROUNDS} × ${name}`)
-  const open = (scope: Teardown) => startSentinelRedis(scope, variant)
-  return storm(options, open, async ({ report, random, outage }, redis) => {
+function masterChanges(variant: StormVariant, name: string, change: Change): Play {
+  const options = { ...variant, failure: `Sentinel: ${ROUNDS} × ${name}` }
+  return storm(options, startSentinelRedis, async ({ report, random, outage }, redis) => {
     const durations: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await pause(random() * 2000)
@@ -68,16 +62,17 @@ function masterChanges(variant: SentinelVariant, name: string, change: Change): 
  * The network separates the old master and one process from everything else. The other side gets a new master. A process
  * on that side restarts meanwhile.
  */
-function twoMasters(variant: SentinelVariant, seconds: number): Play {
+function twoMasters(variant: StormVariant, seconds: number): Play {
   const host = (slot: number) => `127.0.1.${slot + 1}`
   const options = {
-    ...optionsOf(variant, `two masters for ${seconds} s`),
+    ...variant,
+    failure: `Sentinel: two masters for ${seconds} s`,
     environment: (slot: number) => environmentAt(host(slot)),
     cutOff: { slot: 0, acceptsMs: OLD_MASTER_ACCEPTS_MS }
   }
   async function open(scope: Teardown) {
     const network = createNetwork(scope)
-    return { ...(await startSentinelRedis(scope, { ...variant, network })), network }
+    return { ...(await startSentinelRedis(scope, network)), network }
   }
   return storm(options, open, async ({ stage, random, outage }, redis) => {
     const old = await redis.master()
@@ -93,10 +88,4 @@ function twoMasters(variant: SentinelVariant, seconds: number): Play {
     })
     await pause(BETWEEN_MS)
   })
-}
-
-function optionsOf(variant: SentinelVariant, failure: string) {
-  const { needsReplica } = variant
-  const named = `Sentinel, min-replicas-to-write ${needsReplica ? 1 : 0}: ${failure}`
-  return { ...variant, failure: named, isRequired: needsReplica }
 }

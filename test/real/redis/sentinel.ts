@@ -11,12 +11,6 @@ type Node = Awaited<ReturnType<typeof startNode>>
 
 export type SentinelRedis = Awaited<ReturnType<typeof startSentinelRedis>>
 
-interface SentinelOptions {
-  /** A master without a connected replica rejects writes. */
-  readonly needsReplica: boolean
-  readonly network?: Network
-}
-
 const SENTINELS = 3
 const SERVERS = 3
 /** The time after which sentinels regard a master as down. */
@@ -24,11 +18,10 @@ const DOWN_AFTER_MS = 1500
 /** The setting `min-replicas-max-lag`. */
 export const MAX_LAG_SECONDS = 2
 
-export async function startSentinelRedis(scope: Teardown, options: SentinelOptions) {
-  const { needsReplica, network } = options
-  const wantsReplica = needsReplica ? 1 : 0
+export async function startSentinelRedis(scope: Teardown, network?: Network) {
   const common = [
-    ...['--min-replicas-to-write', String(wantsReplica), '--min-replicas-max-lag', String(MAX_LAG_SECONDS)],
+    // A master without a connected replica rejects writes.
+    ...['--min-replicas-to-write', '1', '--min-replicas-max-lag', String(MAX_LAG_SECONDS)],
     ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', '--repl-timeout', '5']
   ]
   const servers: Node[] = []
