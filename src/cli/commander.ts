@@ -1,10 +1,10 @@
 import { Command as Commander, CommanderError, Option } from 'commander'
 import { version } from '../base/package.js'
-import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
+import { flagName, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
-import { nameOf, settingOptions, settingsAmong, settingWithoutFlag } from './options.js'
-import type { CommandEntry, Invocation } from './terminal/command.js'
+import { nameOf, settingOptions, settingsAmong } from './options.js'
+import type { CommandEntry, CommandFlag, Invocation } from './terminal/command.js'
 import { UsageError } from './terminal/expected-errors.js'
 import type { Terminal } from './terminal/terminal.js'
 
@@ -109,7 +109,7 @@ function addCommand(program: Commander, entry: CommandEntry): Commander {
 function rejectIgnored(program: Commander, { options }: CommandEntry): void {
   const given = defaultCommand.options.filter(({ flags }) => program.getOptionValue(nameOf(flags)) !== undefined)
   const [ignored] = given.filter(option => !options.includes(option))
-  if (ignored) throw foreignFlag(flagName(ignored.flags))
+  if (ignored) throw foreignFlag(long(ignored))
 }
 
 const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']
@@ -134,49 +134,31 @@ function readAction({ name, action }: CommandEntry, args: readonly string[]): bo
   )
 }
 
-function usageErrorOf(error: CommanderError): UsageError {
-  if (error.code === 'commander.optionMissingArgument') return missingValue(error)
-  const word = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
-  if (!word) return new UsageError(error.message.replace(/^error: /, ''))
-  if (word === '-v') return new UsageError('There is no flag -v. Did you mean -V, which prints the version?')
+function usageErrorOf({ code, message }: CommanderError): UsageError {
+  const [, word = ''] = /'(?:-\w, )?(.+)'/s.exec(message) ?? []
+  // The messages of commander contain the whole word, which may be a secret, and the declaration of an option.
+  if (code === 'commander.optionMissingArgument') return new UsageError(`${flagName(word)} needs a value: ${word}`)
+  if (code !== 'commander.unknownOption') return new UsageError(message.replace(/^error: /, ''))
   if (ownersOf(word).length > 0) return foreignFlag(word)
-  const ofCommands = commands.flatMap(({ options }) => options.map(({ flags }) => flagName(flags)))
-  const known = [...settingOptions().map(({ long }) => long ?? ''), ...ofCommands, '--help', '--version']
-  const valueless = known.find(flag => word.startsWith(`${flag}=`))
-  return new UsageError(valueless ? `${valueless} takes no value.` : unknownFlag(word, error.message))
+  const [name = ''] = word.split('=', 1)
+  const known = [...settingOptions().map(({ long }) => long), ...commands.flatMap(({ options }) => options.map(long))]
+  if (word !== name && known.includes(name)) return new UsageError(`${name} takes no value.`)
+  const [suggestion = '--help all lists all of them.'] = /Did you mean [^\n)]+/.exec(message) ?? []
+  return new UsageError(`There is no flag ${shownWord(name)}. ${suggestion}`)
+}
+
+function long({ flags }: CommandFlag): string {
+  return flagName(flags)
 }
 
 /** Returns the names of the commands that have a flag. */
 function ownersOf(flag: string): readonly string[] {
-  return commands.filter(({ options }) => options.some(({ flags }) => flagName(flags) === flag)).map(({ name }) => name)
+  return commands.filter(({ options }) => options.map(long).includes(flag)).map(({ name }) => name)
 }
 
 /** Returns the error for a flag that only other commands have. */
 function foreignFlag(flag: string): UsageError {
   return new UsageError(`${flag} is an option of ${ownersOf(flag).join(' or ')} only.`)
-}
-
-/**
- * Explains that an option needs a value. The message of commander contains the declaration of the option, such as
- * `'--mode <mode>'`.
- */
-function missingValue({ message }: CommanderError): UsageError {
-  const [, declared = ''] = /'(?:-\w, )?(.+)'/s.exec(message) ?? []
-  const key = settingKeys.find(key => settingOf(key).flag === declared)
-  const flag = flagName(declared)
-  return new UsageError(
-    `${flag} needs a value: ${key === undefined || namesFile(declared) ? declared : `${settingOf(key).type.allowed}.`}`
-  )
-}
-
-/** @param message the message of commander, which repeats the whole word, and suggests a similar flag if there is one */
-function unknownFlag(word: string, message: string): string {
-  const name = withoutValue(word)
-  const key = settingWithoutFlag(name)
-  if (key !== undefined)
-    return `There is no flag ${name}. Set ${key} in a settings file, or the variable ${settingOf(key).env}.`
-  const [suggestion = '--help all lists all of them.'] = /Did you mean [^\n)]+/.exec(message) ?? []
-  return `There is no flag ${shownWord(name)}. ${suggestion}`
 }
 
 function unknownCommand(word: string): UsageError {
@@ -186,9 +168,4 @@ function unknownCommand(word: string): UsageError {
 /** A secret may have been given in the place of a flag or a command, so only words are shown. */
 function shownWord(word: string): string {
   return /^[a-z-]{1,40}$/i.test(word) ? word : 'of this name'
-}
-
-/** Removes the part after an equals sign, because it may be a secret, and messages must not contain it. */
-function withoutValue(word: string): string {
-  return word.split('=', 1).join('')
 }

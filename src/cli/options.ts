@@ -6,8 +6,7 @@ import {
   required,
   type SettingKey,
   settingKeys,
-  settingOf,
-  wordsOf
+  settingOf
 } from '../config/settings.js'
 
 // The flags of the settings, which come from the settings table. `commands/index.ts` lists the other flags.
@@ -39,15 +38,6 @@ const headings: Readonly<Record<string, string>> = {
 
 function headingOf(key: SettingKey): string {
   return headings[key.split('.', 1).join('')] ?? 'Server:'
-}
-
-/** Returns the setting that a flag would set if that setting had a flag, such as `platform.pkce` for `--no-pkce`. */
-export function settingWithoutFlag(name: string): SettingKey | undefined {
-  const word = name.replace(/^--(no-)?/, '')
-  return settingKeys.find(key => {
-    const words = wordsOf(key).toLowerCase().replaceAll('_', '-')
-    return settingOf(key).flag === undefined && [words, words.replace(/^platform-/, '')].includes(word)
-  })
 }
 
 /** Returns the settings among the options that were given. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readTextFile, statIfPossible } from '../base/text-file.js'
 import { publishedFiles } from './private-files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
-import type { PrivateFile } from './sources/layer.js'
+import type { PrivateFile, SettingsFinding } from './sources/layer.js'
 import { isClaimEntry } from './types/access-entry.js'
 import { MAX_AGE } from './types/params.js'
 import { quote } from './types/problem.js'
@@ -14,13 +14,8 @@ import { whyNoFile } from './wwwroot.js'
 // The checks that involve several settings. Each value has already been checked alone. If a value that a check needs is
 // missing, the check finds nothing.
 
-interface SettingsFinding {
-  readonly key: string
-  /** The source, if it is not that of the setting. */
-  readonly source?: string
-  readonly message: string
-  readonly isWarning?: true
-}
+/** Without a source, the finding has that of the setting. */
+type CrossFinding = Omit<SettingsFinding, 'source'> & Partial<SettingsFinding>
 
 /** True if a source sets the setting, false if it has its default. */
 type IsGiven = (key: SettingKey) => boolean
@@ -28,23 +23,23 @@ type SettingsCheck = (
   values: Values,
   isGiven: IsGiven,
   privateFiles: readonly PrivateFile[]
-) => Iterable<SettingsFinding> | AsyncIterable<SettingsFinding>
+) => Iterable<CrossFinding> | AsyncIterable<CrossFinding>
 
 export async function* findings(
   values: Values,
   isGiven: IsGiven,
   privateFiles: readonly PrivateFile[]
-): AsyncGenerator<SettingsFinding> {
+): AsyncGenerator<CrossFinding> {
   for (const check of checks) yield* check(values, isGiven, privateFiles)
 }
 
 /** The tag of a message, which begins with the key of its setting. */
-function problem({ raw }: TemplateStringsArray, ...values: readonly unknown[]): SettingsFinding {
+function problem({ raw }: TemplateStringsArray, ...values: readonly unknown[]): CrossFinding {
   const [key = '', ...words] = String.raw({ raw }, ...values).split(' ')
   return { key, message: words.join(' ') }
 }
 
-function warning(texts: TemplateStringsArray, ...values: readonly unknown[]): SettingsFinding {
+function warning(texts: TemplateStringsArray, ...values: readonly unknown[]): CrossFinding {
   return { ...problem(texts, ...values), isWarning: true }
 }
 

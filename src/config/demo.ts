@@ -1,6 +1,5 @@
 import type { SettingKey, Settings, Values } from './settings.js'
-import type { Given } from './sources/layer.js'
-import type { ConfigProblem } from './types/problem.js'
+import type { Given, SettingsFinding } from './sources/layer.js'
 import { newSecret } from './types/secrets.js'
 import { callbackPath, localUrlOf } from './types/urls.js'
 
@@ -54,19 +53,18 @@ export const demoDefaults: Settings = { access: { allow: ['*'] } }
  * @param ignoredRules the rules of the API proxy from sources other than the flags
  */
 export function finishDemo(values: Values, sources: Sources, ignoredRules: Given | undefined) {
-  const problems: ConfigProblem[] = []
-  const warnings: ConfigProblem[] = []
+  const findings: SettingsFinding[] = []
   let callbackUrl = values['platform.callbackUrl']
   if (sources['platform.callbackUrl'] === demoSource) {
     const { port = 0, host } = values
     const url = `${localUrlOf({ port, host })}${callbackPath}`
     callbackUrl = URL.canParse(url) ? url : undefined
     const message = 'is a host that no browser can open. For a demo, use a host name, or an IP address without a zone.'
-    if (callbackUrl === undefined) problems.push({ key: 'host', source: sources.host, message })
+    if (callbackUrl === undefined) findings.push({ key: 'host', source: sources.host, message })
   }
   if (ignoredRules !== undefined && !sources[demoIgnores].startsWith('flag')) {
     const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
-    warnings.push({ key: demoIgnores, source: ignoredRules.source, message })
+    findings.push({ key: demoIgnores, source: ignoredRules.source, message, isWarning: true })
   }
-  return { values: { ...values, 'platform.callbackUrl': callbackUrl }, problems, warnings }
+  return { values: { ...values, 'platform.callbackUrl': callbackUrl }, findings }
 }

@@ -30,11 +30,11 @@ import {
 import { dotEnvFile, type Environment } from './sources/dot-env.js'
 import { layerOfEnvironment } from './sources/environment.js'
 import { layerOfFlags } from './sources/flags.js'
-import { emptyLayer, type Given, isEmpty, type Layer, type PrivateFile } from './sources/layer.js'
+import { emptyLayer, type Given, isEmpty, type Layer, type PrivateFile, type SettingsFinding } from './sources/layer.js'
 import { layerOfObject } from './sources/nested-settings.js'
 import { type FileLayer, layerOfFile } from './sources/settings-file.js'
 import { ConfigError, type ConfigProblem, notGiven } from './types/problem.js'
-import { containsSecret, type Row } from './types/setting.js'
+import { containsSecret, type KnownSettings, type Row } from './types/setting.js'
 import type { Checked } from './types/value-type.js'
 
 /** The sources of settings, in order of precedence. */
@@ -129,42 +129,30 @@ export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<R
     ...overridable,
     ofObject(demo ? demoDefaults : undefined, demoSource)
   ]
-  const problems: ConfigProblem[] = layers.flatMap(layer => layer.problems)
-  const warnings: ConfigProblem[] = layers.flatMap(layer => layer.warnings)
+  const found: SettingsFinding[] = layers.flatMap(layer => layer.findings)
 
   const values: Partial<Record<SettingKey, unknown>> = {}
-  const sources = {} as Record<SettingKey, string>
-  const rejected = new Map<SettingKey, readonly string[]>()
-  const secretFiles = new Map<string, PrivateFile>()
+  const outcomes = new Map<SettingKey, Outcome>()
   const picked = rows.map(row => ({ row, ...pick(row, layers) }))
   const isGiven = (key: string) => picked.some(({ row, given }) => row.key === key && isSet(given))
-  const put = (key: SettingKey, { source, ...outcome }: Validated) => {
-    sources[key] = source
-    if ('value' in outcome) values[key] = outcome.value
-    else rejected.set(key, outcome.rejected)
-  }
+  const known = { value: (key: string) => values[key as SettingKey], isGiven, cwd }
   // The defaults come last, because they may depend on other settings.
-  const isAtDefault = (one: Picked) => !isSet(one.given) && !isEmptyRejected(one)
-  for (const one of picked.filter(one => !isAtDefault(one))) put(one.row.key, await validate(one, cwd))
-  for (const one of picked.filter(isAtDefault)) {
-    const { row, emptyAt, given } = one
-    const known = { value: (key: string) => values[key as SettingKey], isGiven, cwd }
-    const value = row.defaultFrom ? await row.defaultFrom(known) : row.default
-    if (value !== required) {
-      const isPath = row.type.whyUnusable && value !== undefined
-      put(row.key, { source: atDefault, ...(isPath ? await checkValueAndPath(row.key, value, cwd) : { value }) })
-      continue
-    }
-    put(row.key, { source: emptyAt ?? notGiven, rejected: [missingMessage(row, emptyAt !== undefined)] })
-    // If the settings file could not be read, it may contain the missing setting, so the setting is not reported.
-    if (!file.isRead && !given) rejected.delete(row.key)
+  for (const one of [...picked.filter(({ given }) => isSet(given)), ...picked.filter(({ given }) => !isSet(given))]) {
+    const outcome = isSet(one.given) ? await checkGiven(one.row, one.given, cwd) : await defaultOf(one, known)
+    outcomes.set(one.row.key, outcome)
+    if ('value' in outcome) values[one.row.key] = outcome.value
   }
+  const sources = Object.fromEntries([...outcomes].map(([key, { source }]) => [key, source])) as Resolution['sources']
+  const secretFiles = new Map<string, PrivateFile>()
   for (const { row, given } of picked) {
     const { key } = row
     const source = sources[key]
-    const described = (messages: readonly string[]) => messages.map(message => ({ key, source, message }))
-    problems.push(...described(rejected.get(key) ?? []))
-    if (given && 'value' in given) warnings.push(...described(doubtsAbout(row, given.value)))
+    const outcome = outcomes.get(key)
+    // If the settings file could not be read, it may contain the missing setting, so the setting is not reported.
+    const isReported = outcome && 'rejected' in outcome && (given || file.isRead)
+    if (isReported) found.push(...outcome.rejected.map(message => ({ key, source, message })))
+    const doubts = given && 'value' in given ? doubtsAbout(row, given.value) : []
+    found.push(...doubts.map(message => ({ key, source, message, isWarning: true }) as const))
     const path = secretFileOf(row, given, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
   }
@@ -175,26 +163,25 @@ export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<R
   })
   const exposable = [...secretFiles.values(), ...named.filter(({ privateFile }) => privateFile === 'secret')]
   for (const secretFile of [...(env === false ? [] : [dotEnvFile(cwd)]), ...exposable])
-    warnings.push(...(await exposedFile(secretFile)))
+    found.push(...(await exposedFile(secretFile)))
 
-  let finished = values as Values
-  if (demo) {
-    const ignored = overridable
-      .flatMap(layer => layer.given.get(demoIgnores) ?? [])
-      .find(given => isSet(given) && !isEmpty(given))
-    const result = finishDemo(finished, sources, ignored)
-    finished = result.values
-    problems.push(...result.problems)
-    warnings.push(...result.warnings)
-  }
+  const ignored = overridable
+    .flatMap(({ given }) => given.get(demoIgnores) ?? [])
+    .find(one => isSet(one) && !isEmpty(one))
+  const ofDemo = demo ? finishDemo(values as Values, sources, ignored) : { values: values as Values, findings: [] }
   const privateFiles = [...filesOf(layers, file, cwd), ...named]
   const isSetSomewhere = (key: SettingKey) => sources[key] !== atDefault
-  for await (const { isWarning, ...finding } of findings(finished, isSetSomewhere, privateFiles))
-    (isWarning ? warnings : problems).push({ source: sources[finding.key as SettingKey], ...finding })
-  return { values: finished, sources, problems, warnings, file: file.file, privateFiles }
+  found.push(...ofDemo.findings)
+  for await (const finding of findings(ofDemo.values, isSetSomewhere, privateFiles))
+    found.push({ source: sources[finding.key as SettingKey], ...finding })
+  const problems = found.filter(({ isWarning }) => !isWarning)
+  const warnings = found.flatMap(({ isWarning, ...warning }) => (isWarning ? [warning] : []))
+  return { values: ofDemo.values, sources, problems, warnings, file: file.file, privateFiles }
 }
 
 const atDefault = 'default'
+
+type Outcome = { readonly source: string } & Checked
 
 interface Picked {
   readonly row: (typeof rows)[number]
@@ -203,19 +190,34 @@ interface Picked {
   readonly emptyAt: string | undefined
 }
 
-function isSet(given: Given | undefined): boolean {
+function isSet(given: Given | undefined): given is Exclude<Given, { useDefault: true }> {
   return given !== undefined && !('useDefault' in given)
 }
 
-function isEmptyRejected({ row, emptyAt }: Picked): boolean {
-  return emptyAt !== undefined && row.rejectsEmpty === true
-}
-
 /** Returns the setting from the first source in which the setting is not empty. */
-function pick({ key, keepsEmpty }: Row, layers: readonly Layer[]): Omit<Picked, 'row'> {
+function pick({ key, keepsEmpty, rejectsEmpty, type }: Row, layers: readonly Layer[]): Omit<Picked, 'row'> {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   const isUnset = (given: Given) => isEmpty(given) && !(keepsEmpty && 'value' in given && given.value === '')
-  return { given: all.find(given => !isUnset(given)), emptyAt: all.find(isUnset)?.source }
+  const emptyAt = all.find(isUnset)?.source
+  if (emptyAt === undefined || !rejectsEmpty) return { given: all.find(given => !isUnset(given)), emptyAt }
+  const rejected = [`is empty. Set it to ${type.allowed}, or remove the setting.`]
+  return { given: { source: emptyAt, rejected }, emptyAt }
+}
+
+async function checkGiven(
+  row: Picked['row'],
+  given: { source: string; secretFile?: string } & Checked,
+  cwd: string
+): Promise<Outcome> {
+  if ('rejected' in given) return given
+  return { source: given.source, ...(await checkValueAndPath(row.key, given.value, cwd, given.secretFile)) }
+}
+
+async function defaultOf({ row, emptyAt }: Picked, known: KnownSettings): Promise<Outcome> {
+  const value = row.defaultFrom ? await row.defaultFrom(known) : row.default
+  if (value === required) return { source: emptyAt ?? notGiven, rejected: [missingMessage(row, emptyAt !== undefined)] }
+  const isPath = row.type.whyUnusable && value !== undefined
+  return { source: atDefault, ...(isPath ? await checkValueAndPath(row.key, value, known.cwd) : { value }) }
 }
 
 /** Returns the file that contains a secret, which is a separate file or the settings file. */
@@ -237,17 +239,6 @@ function filesOf(layers: readonly Layer[], { file }: FileLayer, cwd: string): Pr
   )
   const settings = file === undefined ? [] : [{ key: relative(cwd, file), source: 'settings file', path: file }]
   return [dotEnvFile(cwd), ...settings, ...secrets]
-}
-
-type Validated = { readonly source: string } & Checked
-
-/** Checks a setting that a source sets, or sets to an empty value although it must have one. */
-async function validate({ row, given, emptyAt }: Picked, cwd: string): Promise<Validated> {
-  if (emptyAt !== undefined && row.rejectsEmpty)
-    return { source: emptyAt, rejected: [`is empty. Set it to ${row.type.allowed}, or remove the setting.`] }
-  if (!given || 'useDefault' in given) throw new Error('a setting at its default has no value to check')
-  if ('rejected' in given) return given
-  return { source: given.source, ...(await checkValueAndPath(row.key, given.value, cwd, given.secretFile)) }
 }
 
 function missingMessage({ key, env, flag, secret }: Row, isEmpty: boolean): string {

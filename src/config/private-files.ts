@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
-import type { PrivateFile } from './sources/layer.js'
+import type { PrivateFile, SettingsFinding } from './sources/layer.js'
 import type { ConfigProblem } from './types/problem.js'
 
 // Finds files with secrets that other users of this machine can read, and private files that the server would publish.
@@ -12,10 +12,11 @@ const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
 
 /** Returns a warning if users other than the owner and the group may read or change the file. */
-export async function exposedFile({ key, source, path }: PrivateFile): Promise<ConfigProblem[]> {
+export async function exposedFile({ key, source, path }: PrivateFile): Promise<SettingsFinding[]> {
   const rights = await rightsOfOthers(path)
   if (rights === undefined) return []
-  return [{ key, source, message: `can be ${rights} by every user of this machine. Run "chmod o-rw ${path}".` }]
+  const message = `can be ${rights} by every user of this machine. Run "chmod o-rw ${path}".`
+  return [{ key, source, message, isWarning: true }]
 }
 
 async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read and changed' | undefined> {

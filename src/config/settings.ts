@@ -85,15 +85,8 @@ export function settingOf(key: SettingKey): Row {
  * `apiProxy.timeout` is set by PLATFORM_AUTH_API_PROXY_TIMEOUT, and `redis.url` by REDIS_URL.
  */
 function variableOf(key: SettingKey): string {
-  return /^(platform|redis|log)\./.test(key) ? wordsOf(key) : `PLATFORM_AUTH_${wordsOf(key)}`
-}
-
-/** Returns the words of a key in the spelling of variables, such as API_PROXY_TIMEOUT for `apiProxy.timeout`. */
-export function wordsOf(key: string): string {
-  return key
-    .replace('.', '_')
-    .replace(/[A-Z]/g, letter => `_${letter}`)
-    .toUpperCase()
+  const words = key.replace('.', '_').replace(/[A-Z]/g, letter => `_${letter}`)
+  return `${/^(platform|redis|log)\./.test(key) ? '' : 'PLATFORM_AUTH_'}${words.toUpperCase()}`
 }
 
 /** Returns the path of a setting in `Config`. It ends in the unit of the value, as in `platform.timeoutSeconds`. */

@@ -3,7 +3,7 @@ import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
 import { defaultText, flagName, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { newKey, pemOf } from '../helpers/client-keys.js'
-import { carries } from '../helpers/messages.js'
+import { testLines, testSections } from '../helpers/golden.js'
 import { run } from './shell.js'
 
 test('--help all lists every setting in its group with its variable and default, that a file contains a secret, and what --no- prevents', async t => {
@@ -29,19 +29,10 @@ function namesIn(help: string, title: string): string[] {
   return [...rows.matchAll(/^ {2}(\S.*?)(?: {2}|$)/gm)].map(([, name = '']) => name)
 }
 
-test('--help shows ten settings, the commands and five examples, in this order, and then where the rest is', async t => {
-  const { output } = await run(t, ['--help'])
-  const titles = [...output.matchAll(/^(\S.*):(?:$| platform)/gm)].map(([, title]) => title)
-  t.deepEqual(titles, ['Usage', 'Options', 'Most used settings', 'Commands', 'Examples', 'More'])
-  t.deepEqual(namesIn(output, 'Commands:'), [
-    ...commands.map(({ name, action }) => (action ? `${name} [${action.name}]` : name)),
-    'help [command]'
-  ])
-  t.is(namesIn(output, 'Examples:').length, 5)
-  const most = namesIn(output, 'Most used settings:')
-  t.is(most.length, 10)
-  t.is(most[1], '-p, --port <port>')
-  t.true(namesIn(output, 'More:').includes('platform-auth-server --help all'))
+testSections('test/cli/help.txt', async (t, line) => {
+  const { code, output } = await run(t, line.split(' '))
+  t.is(code, 0)
+  return output.trimEnd()
 })
 
 test('each example of --help is a command line that exists', async t => {
@@ -52,34 +43,6 @@ test('each example of --help is a command line that exists', async t => {
     t.deepEqual([code, errors], [0, ''], example)
   }
 })
-
-test('--help and the help of start name the entrypoint of a container and the reason', async t => {
-  for (const args of [['--help'], ['--help', 'all'], ['start', '--help']]) {
-    const text = (await run(t, args)).output.replace(/\s+/g, ' ')
-    carries(t, text, 'entrypoint container node_modules/platform-auth-server/bin/platform-auth-server.js. npx SIGTERM')
-  }
-})
-
-const ownHelp: readonly (readonly [command: string, options: readonly string[]])[] = [
-  ['start', ['--config <file>', '--watch', '--demo', '--demo-token-lifetime <duration>']],
-  ['check', ['--json', '--config <file>', '--demo', '--demo-token-lifetime <duration>']],
-  ['config', ['--json', '--config <file>']],
-  ['init', ['--yes']],
-  ['sessions', ['--user <name>', '--sub <sub>', '--name <name>', '--email <address>', '--json', '--config <file>']],
-  ['secret', []],
-  ['help', []]
-]
-
-for (const [command, options] of ownHelp) {
-  test(`the help of ${command} shows only the options of this command`, async t => {
-    const { code, output } = await run(t, [command, '--help'])
-    t.is(code, 0)
-    t.deepEqual(namesIn(output, 'Options:'), [...options, '-h, --help'])
-    const entry = commands.find(({ name }) => name === command)
-    if (entry) t.true(output.replace(/\s+/g, ' ').includes(entry.summary))
-    t.is(output.includes('--help\nall') || output.includes('--help all'), entry !== undefined && !entry.ignoresSettings)
-  })
-}
 
 test('the command help and the word after --help print the same text as --help', async t => {
   const output = async (...args: string[]) => (await run(t, args)).output
@@ -130,58 +93,12 @@ test('before the command is known, commander is the only package that is loaded'
   t.true(seen.size > 2)
 })
 
-const misspelt: readonly (readonly [args: readonly string[], message: string])[] = [
-  [['--prot', '1'], 'no flag --prot. --port?'],
-  [['start', '--mod', 'dual'], '--mode?'],
-  [['--session-secret', 'x'], 'no flag --session-secret. --help all'],
-  [['--client-secret=TopSecret'], 'no flag --client-secret. --help all'],
-  [['--client-secret-fil=TopSecret'], 'no flag --client-secret-fil. --help all'],
-  [['--TopSecret1'], 'no flag of this name. --help all'],
-  [['--qqqqqqqq=TopSecret=='], 'no flag --qqqqqqqq. --help all'],
-  [['--no-pkce'], 'no flag --no-pkce. platform.pkce settings file PLATFORM_PKCE.'],
-  [['--session-max-lifetime', '30d'], 'session.maxLifetime settings file PLATFORM_AUTH_SESSION_MAX_LIFETIME'],
-  [['--redis-key-file=TopSecret'], 'no flag --redis-key-file. redis.keyFile settings file'],
-  [['--log-requests=TopSecret'], '--log-requests takes no value.'],
-  [['config', '--json=TopSecret'], '--json takes no value.'],
-  [['check', '--json=TopSecret'], '--json takes no value.'],
-  [['--yes'], '--yes init only'],
-  [['config', '--demo'], '--demo start check health only'],
-  [['--demo', 'sessions', '--user', 'ada'], '--demo start check health only'],
-  [['init', '--demo', '--yes'], '--demo start check health only'],
-  [['secret', '--demo'], '--demo start check health only'],
-  [['init', '--config=TopSecret'], '--config start check config health sessions only'],
-  [['secret', '--json'], '--json check config sessions only'],
-  [['config', '--jsn'], '--json?'],
-  [['--hepl'], '--help?'],
-  [['--qqqqqqqq'], 'no flag --qqqqqqqq. --help all'],
-  [['strat'], 'no command strat. start, check, help.'],
-  [['./wwwroot'], 'no command of this name. start, check,'],
-  [['CLIENT_SECRET=TopSecret'], 'no command of this name. start, check,'],
-  [['help', 'chek'], 'no command chek. check,'],
-  [['--help', 'chek'], 'no command chek. check,'],
-  [['help', 'check', 'config'], 'too many arguments'],
-  [['secret', 'extra'], 'secret only flags other words'],
-  [['secret', 'PASSWORD=TopSecret'], 'secret only flags other words'],
-  [['-p'], '--port needs a value: 0 to 65535.'],
-  [['--port'], '--port needs a value: 0 to 65535.'],
-  [['--mode'], '--mode needs a value: single or dual.'],
-  [['--config'], '--config needs a value: --config <file>'],
-  [['--client-secret-file'], '--client-secret-file needs a value: --client-secret-file <file>'],
-  [['-v'], 'no flag -v. -V, version?'],
-  [['--demo-token-lifetime', '5'], '--demo-token-lifetime needs --demo'],
-  [['--demo', '--demo-token-lifetime', '0'], '--demo-token-lifetime duration 1s 24h']
-]
-
-for (const [args, message] of misspelt) {
-  test(`a wrong command line is refused with one sentence: ${args.join(' ')}`, async t => {
-    const { code, output, errors } = await run(t, args)
-    t.is(code, 2)
-    carries(t, errors, message)
-    t.is(errors.trim().split('\n').length, 1)
-    t.notRegex(errors, /TopSecret/)
-    t.is(output, '')
-  })
-}
+testLines('test/cli/usage.txt', async (t, _title, line) => {
+  const { code, output, errors } = await run(t, line.split(' '))
+  t.deepEqual([code, output], [2, ''])
+  t.notRegex(errors, /TopSecret/)
+  return errors.trimEnd()
+})
 
 test('every flag in the settings table sets its setting', async t => {
   // Texts for settings whose value cannot be derived from their row.

@@ -218,20 +218,6 @@ test('without questions, init creates no .gitignore outside of a repository', as
   t.true(output.includes(notInGit))
 })
 
-for (const [answer, after] of [
-  ['\n', '.env\n'],
-  ['no\n', undefined]
-] as const) {
-  test(`on a terminal, init asks before it adds .env to .gitignore: ${JSON.stringify(answer)}`, async t => {
-    const cwd = await tempFolder(t, { [settingsFile]: '' })
-    const { code, output } = await person(t, cwd, ['\n', 'perhaps\n', answer])
-    t.is(code, 0)
-    carries(t, output, '.env .gitignore, yes or no [yes]: must')
-    t.is(await contentOf(cwd, '.gitignore'), after)
-    t.true(output.includes(after === undefined ? notInGit : added))
-  })
-}
-
 test('on a terminal init asks for the settings, offers defaults, and repeats a question after an invalid answer', async t => {
   const cwd = await tempFolder(t)
   const answers = [
@@ -243,8 +229,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
     'https://a.example/api/auth/callback\n',
     'example.com\n',
     'ada@example.com @team.example\n',
-    'c1ient\n',
-    'yes\n'
+    'c1ient\n'
   ]
   const { code, output } = await person(t, cwd, answers)
   t.is(code, 0)
@@ -258,7 +243,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
 
 test('init does not show the client secret while it is typed', async t => {
   const cwd = await tempFolder(t, { [settingsFile]: '' })
-  const { output } = await person(t, cwd, ['hunter2hunter2\n', '\n'])
+  const { output } = await person(t, cwd, ['hunter2hunter2\n'])
   t.regex(output, /Client secret \(not shown/)
   t.false(output.includes('hunter2'))
   t.is((await dotEnvOf(cwd)).PLATFORM_CLIENT_SECRET, 'hunter2hunter2')

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { installLine, tracingVariable } from '#src/cli/commands/start.js'
+import { tracingVariable } from '#src/cli/commands/start.js'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 
@@ -20,9 +20,3 @@ for (const [env, variable] of cases) {
     t.is(tracingVariable(env), variable)
   })
 }
-
-test('the install line names an SDK that runs on this version of Node', t => {
-  const versions = ['20.19.0', '22.14.0', '22.15.0', '24.0.0']
-  const hasNewest = versions.map(version => installLine(version).includes('@0.223'))
-  t.deepEqual(hasNewest, [true, true, false, false])
-})

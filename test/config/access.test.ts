@@ -1,6 +1,6 @@
 import test from 'ava'
-import { accepts, load, type Situation } from './given.js'
-import { testMessages } from './messages.js'
+import { accepts, load, refuses, type Situation } from './given.js'
+import { testSituations } from './messages.js'
 
 const VARIABLE = 'PLATFORM_AUTH_ACCESS_ALLOW'
 const settingsFile = 'platform-auth-server.config.yaml'
@@ -30,28 +30,11 @@ for (const [situation, entries] of accepted) {
   })
 }
 
-const wrongEntries =
-  'groups= =admins .roles=a a..b=c a.=c groups example.com @ a@b@c @*.example.com a@b,c@d @example.com. @BÜCHER.example'
+testSituations('access')
 
-testMessages('access', {
-  ...Object.fromEntries(
-    wrongEntries.split(' ').map(entry => [`the entry ${entry}`, inVariable(`ada@example.com ${entry}`)])
-  ),
-  '* with other entries': inVariable('* @team.example'),
-  // Nothing would say that the provider has verified the address.
-  'the claim email': inVariable('groups=admins email=ada@example.com'),
-  'an empty variable': inVariable(''),
-  'a variable of spaces': inVariable('  '),
-  'an empty variable in .env': { env: { [VARIABLE]: undefined }, files: { '.env': `${VARIABLE}=\n` } },
-  'an empty variable and a file': { ...inFile('access:\n  allow: "@a.example"\n'), ...inVariable('') },
-  'an empty string in a file': inFile('access:\n  allow: ""\n'),
-  'an empty list in a file': inFile('access:\n  allow: []\n'),
-  'a key without a value in a file': inFile('access:\n  allow:\n'),
-  'a group without keys in a file': inFile('access:\n'),
-  'undefined in an application': { env: { [VARIABLE]: undefined }, settings: { access: { allow: undefined } } }
-})
-
-test('everyone may sign in without access.allow, and with access.allow: null in an application', async t => {
+test('everyone may sign in without access.allow, and with access.allow: null in an application, but not with undefined', async t => {
   for (const situation of [{}, { settings: { access: { allow: null } } }])
     t.is((await load(t, { ...situation, env: { [VARIABLE]: undefined } })).config.access.allow, undefined)
+  const forgotten = { settings: { access: { allow: undefined } }, env: { [VARIABLE]: undefined } }
+  await refuses(t, forgotten, 'access.allow empty application')
 })

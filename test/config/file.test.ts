@@ -8,7 +8,7 @@ import { searchPlaces } from '#src/config/sources/search-places.js'
 import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { accepts, enough, load } from './given.js'
-import { type Case, testMessages } from './messages.js'
+import { testSituations } from './messages.js'
 
 /** The same two settings in the format of this file name. */
 function textFor(place: string): string {
@@ -112,133 +112,7 @@ test('a list of scopes may be an array or a string', async t => {
   }
 })
 
-const named = (name: string, text: string): Case => ({ files: { [name]: text }, configFile: name })
-
-// The settings are in a file that is named, so that nothing else is searched. In one case, a client id is missing, which is not
-// reported, because the unusable file may contain it.
-const unusable: readonly (readonly [name: string, text: string])[] = [
-  ['quote.yaml', 'port: 1\nsession: { secret: "hunter2'],
-  ['alias.yaml', 'session: { secret: *hunter2 }'],
-  ['tag.yaml', 'secret: !hunter2 x'],
-  ['broken-tag.yaml', 'secret: !hunter2%ZZ x'],
-  ['nested.yaml', 'secret: hunter2: hunter2'],
-  ['two-documents.yaml', 'secret: hunter2\n---\nport: 1'],
-  ['tab.yaml', 'session:\n\tsecret: hunter2'],
-  ['duplicate.yaml', 'access: { allow: a@b.example }\naccess: {}\n'],
-  ['no-extension', 'secret: "hunter2'],
-  ['word.json', '{\n"secret": hunter2 }'],
-  ['comma.json', '{"secret": "hunter2",}'],
-  ['quote.json', '{"secret": "hunter2'],
-  ['comments.json', '// hunter2\n{}\n'],
-  ['duplicate.json', '{"access":{"allow":["a@b.example"]},\n "access":{}}'],
-  ['duplicate-escaped.json', '{"access":{"allow":"a@b.example","\\u0061llow":null}}'],
-  ['import.yaml', '$import: base.yaml'],
-  ['reference-error.mjs', '\nexport default { secret: hunter2 }'],
-  ['syntax-error.cjs', '\nmodule.exports = { secret: hunter2 hunter2 }'],
-  ['syntax-error.mjs', '\nexport default { secret: hunter2 hunter2 }'],
-  ['own-error.mjs', '\nthrow new Error("hunter2")'],
-  ['map.mjs', 'export default { access: new Map([["allow", "a@b.example"]]) }'],
-  ['promise.mjs', 'export default { access: Promise.resolve({ allow: "a@b.example" }) }'],
-  ['inherited.mjs', 'export default Object.create({ access: { allow: "a@b.example" } })'],
-  ['ordered.yaml', 'access: !!omap [allow: a@b.example]'],
-  ['set.yaml', 'access: !!set {allow}'],
-  ['key-that-is-a-mapping.yaml', '? { secret: hunter2 }\n: 1'],
-  // Only package.json has settings of other programs, whose mistakes do not matter.
-  ['package.yaml', 'access: { allow: a@b.example }\naccess: {}\n'],
-  ['no-error.mjs', 'throw "hunter2"'],
-  ['no-package.mjs', 'import "not-there"; export default { secret: "hunter2" }'],
-  ['no-module.mjs', 'import "./not-there.js"; export default { secret: "hunter2" }'],
-  ['no-package.cjs', 'require("not-there")'],
-  ['no-file.cjs', 'require("node:fs").readFileSync("/not/there")'],
-  ['no-default.mjs', 'export const port = 1'],
-  ['typed.ts', 'export default { port: 1 }'],
-  ['other.toml', 'secret = "hunter2"'],
-  ['utf16.yaml', 'p\0o\0r\0t\0']
-]
-
-const next = { '.config/platform-auth-serverrc': 'port: 9000' }
-
-testMessages('settings-file', {
-  ...Object.fromEntries(unusable.map(([name, text]) => [name, named(name, text)])),
-  'an unusable file may contain the missing setting': { ...named('x.yaml', 'a: "'), env: { PLATFORM_CLIENT_ID: '' } },
-  'a named file that does not exist': { configFile: 'no.yaml' },
-  'a named folder': { configFile: '.' },
-  'a folder, which Docker creates for a missing file': { files: { [`${yamlFile}/inner`]: '', ...next } },
-  'a dangling symlink': { links: { [`config/${yamlFile}`]: '/not/there' } },
-  'an empty file': { files: { [rcFile]: '', ...next } },
-  'a file with only white space': { files: { [`${rcFile}.json`]: ' \n', ...next } },
-  'an empty script': { files: { 'platform-auth-server.config.cjs': '', ...next } },
-  'a script that throws an error of the system': {
-    files: { [`${rcFile}.cjs`]: unusable.find(([name]) => name === 'no-file.cjs')?.[1] ?? '', ...next }
-  },
-  'a file with only comments': { files: { [rcFile]: '# port: 9000\n' } },
-  'two files': { files: { [`${rcFile}.json`]: '{"port":9000}', [yamlFile]: 'port: 9001' } },
-  'package.json with settings, and a file': {
-    files: { 'package.json': '{"platform-auth-server":{"port":1}}', [yamlFile]: 'port: 2' }
-  },
-  'package.json without settings, and a file': { files: { 'package.json': '{"name":"x"}', [yamlFile]: 'port: 2' } },
-  'package.json that cannot be parsed': { files: { 'package.json': '{"platform-auth-server":' } },
-  'package.json with a duplicate': {
-    files: { 'package.json': '{"platform-auth-server":{"port":1},"platform-auth-server":{}}' }
-  },
-  'package.json with a duplicate in the settings': {
-    files: { 'package.json': '{"platform-auth-server":{"port":1,"port":2}}' }
-  },
-  'package.json whose key is null': {
-    files: { 'package.json': '{"platform-auth-server":null}', [yamlFile]: 'port: 2' }
-  },
-  'package.json whose key is misspelt': { files: { 'package.json': '{"platformAuthServer":{"port":1}}' } },
-  'package.json with $import': {
-    files: { 'package.json': '{"platform-auth-server":{"$import":"other.yaml"}}', 'other.yaml': 'port: 1' }
-  },
-  'a folder that is a dangling symlink': { links: { config: '/not/there' } },
-  'package.json that is a dangling symlink': { links: { 'package.json': '/not/there' } },
-  'names that are almost right': {
-    files: Object.fromEntries(
-      [
-        'platform-auth-server.yaml',
-        'config/platform-auth-server.json',
-        'platform-auth-server.config.ts',
-        `${rcFile}.toml`,
-        `${yamlFile}.txt`,
-        `${rcFile}.txt`,
-        '.env.txt',
-        '.Env',
-        'Platform-Auth-Server.config.yaml',
-        'platform-auth-server.config.YML',
-        'platform-auth-serverrc',
-        'platform-auth-server.config'
-      ].map(name => [name, 'port: 1005'])
-    )
-  },
-  'names of other files': {
-    files: {
-      'platform-auth-server-1.0.0.tgz': '',
-      'platform-auth-server.log': '',
-      'platform-auth-server.md': '',
-      'notes.txt': ''
-    }
-  },
-  ...Object.fromEntries(
-    [
-      'prot: 1',
-      'clientId: x',
-      'sesion: { secret: hunter2 }',
-      'session: { secrt: x }',
-      'session: { "secret hunter2" }',
-      'session.secret: x',
-      'hunter2.secret: x',
-      'platform: {clientSecret: x, hunter}',
-      '{"__proto__": {"port": 1}}',
-      'constructor: 1',
-      'log: hunter2',
-      'log: false',
-      'log: [hunter2]',
-      'hunter2',
-      '- hunter2'
-    ].map(text => [text, { files: { [rcFile]: text } }])
-  )
-})
+testSituations('settings-file')
 
 for (const [text, port] of [
   ['{"name":"platform-auth-server"}', 8080],

@@ -3,7 +3,7 @@ import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, load } from './given.js'
-import { testMessages } from './messages.js'
+import { testSituations } from './messages.js'
 
 const settingsFile = 'platform-auth-server.config.yaml'
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -24,33 +24,7 @@ test('the paths of the logo and the folder become absolute', async t => {
   t.deepEqual(warnings, [])
 })
 
-const refused = {
-  'a logo that does not exist': 'name: A\n  logo: a.svg',
-  'a logo without a name': 'logo: logo.svg',
-  'a broken template': 'folder: pages',
-  'a colour without quotation marks': 'color: #1d5fc2',
-  'the name of a colour': 'color: red',
-  'a colour with five digits': 'color: "#12345"',
-  'a name of two lines': 'name: "a\\nb"',
-  'a long name': `name: ${'a'.repeat(81)}`
-}
-
-testMessages('branding', {
-  ...Object.fromEntries(
-    Object.entries(refused).map(([what, yaml]) => [
-      what,
-      {
-        files: {
-          [settingsFile]: `branding:\n  ${yaml}\n`,
-          'logo.svg': svg,
-          'pages/page.html': '<!doctype html><html lang="{{lang}}">{{head}}{{content}}{{token}}'
-        }
-      }
-    ])
-  ),
-  // A # begins a comment.
-  'a colour in .env without quotation marks': { files: { '.env': 'PLATFORM_AUTH_BRANDING_COLOR=#15c\n' } }
-})
+testSituations('branding')
 
 test('a colour in .env may be in quotation marks', async t => {
   const files = { '.env': 'PLATFORM_AUTH_BRANDING_COLOR="#15c"\n' }

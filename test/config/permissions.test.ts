@@ -19,8 +19,8 @@ test.serial('a working directory that this user may not enter is reported as suc
     await chmod(outer, 0o700)
   })
   await chmod(outer, 0)
-  const { problems, isRead } = await unprivileged(() => layerOfFile(cwd, rows))
-  areProblems(t, problems, [`${cwd} searched settings file this user may not`])
+  const { findings, isRead } = await unprivileged(() => layerOfFile(cwd, rows))
+  areProblems(t, findings, [`${cwd} searched settings file this user may not`])
   t.false(isRead)
 })
 
@@ -31,10 +31,10 @@ test.serial(
     await chmod(cwd, 0o755)
     const without = async (path: string, mode: number, problem: string) => {
       await chmod(join(cwd, path), 0)
-      const { problems, isRead } = await unprivileged(() => layerOfFile(cwd, rows))
+      const { findings, isRead } = await unprivileged(() => layerOfFile(cwd, rows))
       await chmod(join(cwd, path), mode)
       t.false(isRead)
-      areProblems(t, problems, [problem])
+      areProblems(t, findings, [problem])
     }
     const name = 'platform-auth-server.config.yaml'
     await without(name, 0o644, `${name} file this user may not read`)

@@ -1,9 +1,8 @@
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
-import { checkValue } from '#src/config/check-value.js'
-import { settingOf } from '#src/config/settings.js'
 import { parseRules, proxyRules } from '#src/config/types/proxy-rules.js'
+import { testLines } from '../helpers/golden.js'
 import { carries } from '../helpers/messages.js'
 import { load, type Situation } from './given.js'
 import { testMessages } from './messages.js'
@@ -44,73 +43,13 @@ test('an empty variable leaves the rules of the settings file in use', async t =
   t.is(config.apiProxy.rules.length, 1)
 })
 
-const usable = [
-  'GET /a https://h.example',
-  'GET /a https://h.example/',
-  'GET /a/ https://h.example/items/',
-  'DELETE /a http://127.0.0.1:9000/a',
-  'PATCH /a http://localhost/a',
-  'PUT /*/x https://h.example/*',
-  'GET /api/authors/** https://h.example/**',
-  'GET /healthz2 https://h.example/',
-  'GET /* https://h.example/*',
-  'GET /a%20b/** https://h.example/c%20d/**',
-  'GET /a https://[::1]:8443/a timeout=3600 token=internal',
-  'GET /a/*/b https://h.example/*/b encoded-slashes'
-]
-for (const rule of usable) {
-  test(`the rule ${rule} is accepted`, t => t.deepEqual(parseRules([rule]).problems, []))
-}
-
-const unusable = [
-  'GET',
-  'GET /a',
-  'FETCH /a https://h.example/a',
-  'get /a https://h.example/a',
-  'HEAD /a https://h.example/a',
-  'GET, /a https://h.example/a',
-  'GET / https://h.example/',
-  'GET /** https://h.example/**',
-  'GET a https://h.example/a',
-  'GET /a* https://h.example/a',
-  'GET /a/**/b https://h.example/a',
-  'GET /a//b https://h.example/a',
-  'GET /a/../b https://h.example/a',
-  'GET /a?x=1 https://h.example/a',
-  'GET /ä https://h.example/a',
-  'GET /api/auth https://h.example/a',
-  'GET /api/auth/** https://h.example/**',
-  'GET /api/auth/token https://h.example/a',
-  'GET /healthz https://h.example/a',
-  'GET /readyz/** https://h.example/**',
-  'GET /a/* https://h.example/a',
-  'GET /a https://h.example/*',
-  'GET /a/** https://h.example/a',
-  'GET /a/*/** https://h.example/**',
-  'GET /a https://h.example/a?b=c',
-  'GET /a https://h.example/a#b',
-  'GET /a https://h.example//a',
-  'GET /a https://h.example/../a',
-  'GET /a https://*.example/a',
-  'GET /a ftp://h.example/a',
-  'GET /a /b',
-  'GET /a https://h.example\\a',
-  'GET /a http://h.example/a',
-  'GET /a https://h.example/a token=refresh',
-  'GET /a https://h.example/a timeout=0',
-  'GET /a https://h.example/a timeout=61m',
-  'GET /a https://h.example/a timeout=-1s',
-  'GET /a https://h.example/a timeout=1 timeout=2',
-  'GET /a https://h.example/a retry',
-  'GET /*/a https://h.example/*/a encoded-slashes=1',
-  'GET /a https://user:hunter2@h.example/a',
-  'GET /a https://user:hunter/2@h.example/a',
-  'GET /a user:hunter2@h.example/a',
-  'GET https://user:hunter2@h.example/a https://h.example/a'
-]
+testLines('test/config/proxy-rules.txt', (t, _title, rule) => {
+  const problems = parseRules([rule]).problems.join(' ')
+  t.notRegex(problems, /hunter/)
+  return problems || 'accepted'
+})
 
 testMessages('proxy-rules', {
-  ...Object.fromEntries(unusable.map(rule => [rule, { settings: { apiProxy: { rules: [rule] } } }])),
   'all rules together': {
     env: {
       PLATFORM_AUTH_API_PROXY_RULES: [
@@ -171,29 +110,3 @@ for (const [where, situation] of sources) {
     t.deepEqual(texts, routes)
   })
 }
-
-// The names of each row are separated by spaces.
-for (const [key, names] of [
-  [
-    'apiProxy.requestHeaders',
-    'Cookie Authorization Host Origin Referer Forwarded X-Forwarded-For x-user-id Expect Connection TE Upgrade Transfer-Encoding Content-Length Sec-Fetch-Site a:b'
-  ],
-  [
-    'apiProxy.responseHeaders',
-    'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect Speculation-Rules X-Sendfile Cross-Origin-Opener-Policy Clear-Site-Data Session-Status session-user X-Request-Id'
-  ],
-  ['apiProxy.csrfHeader', 'Accept Content-Type Cookie Origin Sec-Fetch-Site User-Agent']
-] as const) {
-  test(`${key} refuses headers that would be unsafe`, t => {
-    for (const name of [...names.split(' '), 'a b', '']) {
-      t.true('rejected' in checkValue(key, key === 'apiProxy.csrfHeader' ? name : [name]), name)
-    }
-  })
-}
-
-test('other headers are accepted, and region is sent by default', t => {
-  t.deepEqual(checkValue('apiProxy.requestHeaders', 'x-ads-region X-Tenant'), { value: ['x-ads-region', 'X-Tenant'] })
-  t.deepEqual(checkValue('apiProxy.responseHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
-  t.deepEqual(checkValue('apiProxy.csrfHeader', 'X-CSRF'), { value: 'X-CSRF' })
-  t.deepEqual(settingOf('apiProxy.requestHeaders').default, ['region'])
-})

@@ -3,52 +3,17 @@ import { duration, size } from '#src/config/types/units.js'
 
 const DAY = 86_400
 
-for (const [text, seconds] of [
-  ['0', 0],
-  ['90', 90],
-  ['90s', 90],
-  ['15m', 900],
-  ['24h', DAY],
-  ['24H', DAY],
-  ['30d', 30 * DAY],
-  ['1h30m', 5400],
-  ['168h0m0s', 7 * DAY]
-] as const) {
-  test(`the duration ${text} is ${seconds} seconds`, t => {
-    const { parse, json } = duration(0, 400 * DAY)
-    t.deepEqual(parse(text), { value: seconds })
-    t.regex(text, new RegExp(String(json.pattern)), 'an editor accepts it, too')
-  })
-}
-
 test('a number is a number of seconds or bytes', t => {
   t.deepEqual(duration(0, DAY).parse(90), { value: 90 })
   t.deepEqual(size(0, 10_000).parse(2048), { value: 2048 })
 })
 
-for (const [text, bytes] of [
-  ['2048', 2048],
-  ['2048B', 2048],
-  ['64KiB', 65_536],
-  ['64kB', 64_000],
-  ['100MB', 100_000_000],
-  ['100mib', 104_857_600],
-  ['2GB', 2_000_000_000]
-] as const) {
-  test(`the size ${text} is ${bytes} bytes`, t => {
-    const { parse, json } = size(0, 2 ** 40)
-    t.deepEqual(parse(text), { value: bytes })
-    t.regex(text, new RegExp(String(json.pattern)), 'an editor accepts it, too')
-  })
-}
-
-for (const text of ['', 'm', '1 h', '1.5h', '-1s', '1w', '10ms', '1h30', '1e3', '0x10', '100MB', 'soon']) {
-  test(`${JSON.stringify(text)} is not a duration`, t => {
-    const { parse, json } = duration(0, 400 * DAY)
-    t.false('value' in parse(text))
-    t.notRegex(text, new RegExp(String(json.pattern)))
-  })
-}
+test('an editor accepts a quantity exactly if the server does', t => {
+  const [time, length] = [duration(0, 400 * DAY), size(0, 2 ** 40)]
+  for (const text of '0,90,90s,15m,24H,30d,1h30m,168h0m0s,,m,1 h,1.5h,-1s,1w,10ms,1h30,1e3,0x10,100mib,soon'.split(','))
+    for (const { parse, json } of [time, length])
+      t.is('value' in parse(text), new RegExp(String(json.pattern)).test(text), text)
+})
 
 test('a value is written with the largest unit of which it is a multiple', t => {
   const { write } = duration(0, 400 * DAY)

@@ -1,28 +1,57 @@
-// Compares the output of a command with a file that a reviewer reads as text. UPDATE_GOLDEN=1 writes the file instead; delete
-// it first, to remove the sections of deleted tests.
+// Compares texts with a file that a reviewer reads. UPDATE_GOLDEN=1 writes the file instead; delete it first, to remove the
+// sections of deleted tests. Some files also contain the inputs, so a new case is a line or a section in the file.
 import { existsSync, writeFileSync } from 'node:fs'
-import type { ExecutionContext } from 'ava'
+import { basename } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
 import { readText, repository } from './repository.js'
 
 // Some tests replace the environment.
 const isUpdate = process.env.UPDATE_GOLDEN === '1'
 
-type Golden = (t: ExecutionContext, text: string) => void
+type Golden = (t: ExecutionContext, text: string, title?: string) => void
+type OutputOf = (t: ExecutionContext, title: string, input: string) => string | Promise<string>
 
-/** Returns an assertion that compares a text with the section of the file that has the title of the test. */
+/** Returns an assertion that compares a text with the section of the file that has the title of the test, or another one. */
 export function goldenFile(path: string): Golden {
-  return function isAsWritten(t, text) {
-    const sections = sectionsOf(existsSync(repository + path) ? readText(path) : '')
+  return function isAsWritten(t, text, title = t.title) {
+    const sections = sectionsOf(path)
     if (isUpdate) {
-      sections.set(t.title, text)
+      sections.set(title, text)
       const sorted = [...sections].sort(([a], [b]) => (a < b ? -1 : 1))
       writeFileSync(repository + path, sorted.map(([title, lines]) => `# ${title}\n${lines}\n`).join('\n'))
     }
-    t.is(text, sections.get(t.title) ?? `no section in ${path}`)
+    t.is(text, sections.get(title) ?? `no section in ${path}`)
   }
 }
 
-function sectionsOf(text: string): Map<string, string> {
+/** Declares a test for each section of a file. Each of its lines has an input and, after an arrow, the output. */
+export function testLines(path: string, outputOf: OutputOf): void {
+  testEach(path, async (t, title, text) => {
+    const lines: string[] = []
+    for (const line of text.split('\n')) {
+      const [input = ''] = line.split(' → ', 1)
+      lines.push(`${input} → ${(await outputOf(t, title, input)) || '(nothing)'}`)
+    }
+    return lines.join('\n')
+  })
+}
+
+/** Declares a test for each section of a file, which has an input and, after a line with an arrow, the output. */
+export function testSections(path: string, outputOf: OutputOf): void {
+  testEach(path, async (t, title, text) => {
+    const [input = ''] = text.split(/^→$/m, 1)
+    return `${input}→\n${await outputOf(t, title, input.replace(/\n$/, ''))}`.trimEnd()
+  })
+}
+
+function testEach(path: string, textOf: OutputOf): void {
+  const isAsWritten = goldenFile(path)
+  for (const [title, text] of sectionsOf(path))
+    test(`${basename(path, '.txt')}: ${title}`, async t => isAsWritten(t, await textOf(t, title, text), title))
+}
+
+function sectionsOf(path: string): Map<string, string> {
+  const text = existsSync(repository + path) ? readText(path) : ''
   const parts = text.split(/^# /m).slice(1)
   return new Map(parts.map(part => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n') + 1).trimEnd()]))
 }

@@ -93,16 +93,11 @@ function withoutIssuer({ platform }: Config): Finding {
   return failed`The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}. Next: Set all three endpoints for one provider, or set platform.issuer.`
 }
 
-const optionalEndpoints = [
-  ['userinfoEndpoint', 'userinfo_endpoint'],
-  ['revocationEndpoint', 'revocation_endpoint'],
-  ['endSessionEndpoint', 'end_session_endpoint']
-] as const
-
 /** Warns about an endpoint of the discovery document that is off, because the document has no usable URL for it. */
 function unusableEndpoint(problem: string): Finding {
   const text = `An endpoint of the discovery document is off: ${problem}. Next:`
-  const [key] = optionalEndpoints.find(([, name]) => problem.includes(name)) ?? []
+  const [name] = /(userinfo|revocation|end_session)_endpoint/.exec(problem) ?? []
+  const key = name?.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
   if (key !== undefined) return warning`${text} Set platform.${key} to the right URL, or to none.`
   return warning`${text} Ask the provider to correct it. Back-channel logout does not work without it.`
 }

@@ -159,9 +159,9 @@ async function checkUpstream(origin: string): Promise<Finding> {
 }
 
 /** Waits until a connection works, and closes it again. */
-async function opened(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
+async function opened(socket: Socket, whenOpen: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
   // A connection that the other side closes can emit a second error, for example a TLS alert after ECONNRESET.
   socket.on('error', () => {})
   socket.setTimeout(timeoutMs, () => socket.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })))
-  await once(socket, event).finally(() => socket.destroy())
+  await once(socket, whenOpen).finally(() => socket.destroy())
 }

@@ -4,7 +4,6 @@ import { layerOfFile } from '../../config/sources/settings-file.js'
 import { newSecret } from '../../config/types/secrets.js'
 import {
   existingSecretsMessage,
-  gitStateOf,
   ignoreFile,
   ignoreSecrets,
   keptMessage,
@@ -20,7 +19,7 @@ import { exitCodes } from '../terminal/expected-errors.js'
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a
- * file. Adds `.env` to `.gitignore` if the operator agrees. If `init` asks no questions, it adds `.env` only in a git repository.
+ * file. In a git repository that does not ignore `.env`, adds this file to `.gitignore`.
  */
 export const init: Command = async function init({ terminal, flags, options }) {
   const { cwd, stdin, stdout, stderr } = terminal
@@ -28,31 +27,23 @@ export const init: Command = async function init({ terminal, flags, options }) {
   const { file } = await layerOfFile(cwd, rows)
   const existingSettings = file === undefined ? undefined : relative(cwd, file)
   const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
-  const git = gitStateOf(cwd)
-  const needs = {
-    settings: existingSettings === undefined,
-    secrets: secretsMessage === undefined,
-    ignoring: secretsMessage === undefined && git !== 'ignored'
-  }
-
+  const needs = { settings: existingSettings === undefined, secrets: secretsMessage === undefined }
   const asks = options.yes !== true && stdin.isTTY === true && stdout.isTTY === true
-  const answers = asks ? await askFor(needs, given, terminal) : { values: given, ignores: git === 'not ignored' }
-  const values = withDefaults(answers.values)
+  const values = withDefaults(asks ? await askFor(needs, given, terminal) : given)
   const texts = { settings: settingsText(values), secrets: secretsText(values) }
   const settings = needs.settings && (await writeNew(join(cwd, yamlFile), texts.settings))
   const secrets = needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
-  const ignored = secrets && needs.ignoring && answers.ignores && (await ignoreSecrets(cwd))
+  const protection = secrets ? await ignoreSecrets(cwd) : 'ignored'
 
   if (!settings) stderr.write(`${keptMessage(existingSettings ?? yamlFile)}.\n`)
   if (!secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
   const files = [settings && yamlFile, secrets && secretsFile].filter(Boolean)
   if (files.length === 0) return exitCodes.fine
-  const isExposed = secrets && needs.ignoring && !ignored
   const results = [
     `Wrote ${files.join(' and ')}.`,
     secrets && `Only your user can read ${secretsFile}, because it contains the secrets.`,
-    ignored && `Added ${secretsFile} to ${ignoreFile}.`,
-    isExposed && `Before you put this folder under version control, add ${secretsFile} to ${ignoreFile}.`
+    protection === 'added' && `Added ${secretsFile} to ${ignoreFile}.`,
+    protection === 'none' && `Before you put this folder under version control, add ${secretsFile} to ${ignoreFile}.`
   ].filter(Boolean)
   stdout.write([...results, ...nextSteps({ settings, secrets }, values), ''].join('\n'))
   return exitCodes.fine

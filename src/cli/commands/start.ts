@@ -148,10 +148,9 @@ async function startTracing(env: Environment, log: Pick<Logger, 'warn'>): Promis
     const { openTracing } = await import('../../base/open-telemetry.js')
     return openTracing(version(), onProblem)
   } catch (error) {
-    const message =
-      `${variable} is set, but the SDK of OpenTelemetry cannot be loaded, so no traces are sent: ${messageOf(error)}. ` +
-      `Install it next to platform-auth-server: ${installLine(process.versions.node)}`
-    log.warn({ event: 'tracing_unavailable' }, message)
+    const problem = `${variable} is set, but the SDK of OpenTelemetry cannot be loaded, so no traces are sent`
+    const advice = 'Install @opentelemetry/sdk-node next to platform-auth-server (docs/reference/logs-and-traces.md).'
+    log.warn({ event: 'tracing_unavailable' }, `${problem}: ${messageOf(error)}. ${advice}`)
     return undefined
   }
 }
@@ -164,13 +163,6 @@ export function tracingVariable(env: Environment): string | undefined {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return undefined
   const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_TRACES_EXPORTER']
   return names.find(name => env[name])
-}
-
-/** @param node the version of Node. SDK versions after 0.223 need Node 22.15. */
-export function installLine(node: string): string {
-  const [major = 0, minor = 0] = node.split('.').map(Number)
-  const isNew = major > 22 || (major === 22 && minor >= 15)
-  return `npm install @opentelemetry/sdk-node${isNew ? '' : '@0.223'}`
 }
 
 type ServerUrls = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>

@@ -79,26 +79,22 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
   }
 }
 
-/** Asks git if it ignores the `.env` of a folder. If git is not installed, the folder counts as no repository. */
-export function gitStateOf(cwd: string): 'ignored' | 'not ignored' | 'no repository' {
+/**
+ * Adds `.env` to the `.gitignore` in the folder, in a git repository that does not ignore it yet. Returns `none` outside of a
+ * repository, without git, and if the file cannot be changed.
+ */
+export async function ignoreSecrets(cwd: string): Promise<'ignored' | 'added' | 'none'> {
   const { status } = spawnSync('git', ['check-ignore', '--quiet', secretsFile], { cwd, stdio: 'ignore' })
   if (status === 0) return 'ignored'
-  return status === 1 ? 'not ignored' : 'no repository'
-}
-
-/**
- * Adds `.env` to the `.gitignore` in the folder, and creates the `.gitignore` if there is none. Returns false if the file cannot
- * be changed.
- */
-export async function ignoreSecrets(cwd: string): Promise<boolean> {
+  if (status !== 1) return 'none'
   const path = join(cwd, ignoreFile)
   try {
     // A .gitignore that cannot be read cannot be changed either, unless there is none.
     const text = await readTextFile(path).catch(() => '')
     await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
-    return true
+    return 'added'
   } catch {
-    return false
+    return 'none'
   }
 }
 

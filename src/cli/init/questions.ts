@@ -6,7 +6,7 @@ import { layerOfFlags } from '../../config/sources/flags.js'
 import { ConfigError, type ConfigProblem } from '../../config/types/problem.js'
 import { DAY, MINUTE } from '../../config/types/units.js'
 import { callbackPath } from '../../config/types/urls.js'
-import { type Checked, readString, yesOrNo } from '../../config/types/value-type.js'
+import { type Checked, readString } from '../../config/types/value-type.js'
 import { RunError } from '../terminal/expected-errors.js'
 import type { Terminal } from '../terminal/terminal.js'
 
@@ -46,19 +46,17 @@ export function withDefaults(given: Values): Values {
   }
 }
 
+/** The files that will be written. */
 interface Needs {
   readonly settings: boolean
   readonly secrets: boolean
-  /** True if `.env` will be written and git does not ignore this file. */
-  readonly ignoring: boolean
 }
 
 /**
  * Asks for the settings that are needed and were not given as flags. An empty answer selects the default, or leaves the
  * setting out.
- * Returns the settings, and `ignores: true` if `.env` should be added to `.gitignore`.
  */
-export async function askFor(needs: Needs, given: Values, terminal: Terminal) {
+export async function askFor(needs: Needs, given: Values, terminal: Terminal): Promise<Values> {
   const questions = createQuestions(terminal)
   const values: Partial<Record<SettingKey, unknown>> = { ...given }
 
@@ -85,17 +83,10 @@ export async function askFor(needs: Needs, given: Values, terminal: Terminal) {
     }
     if (needs.secrets)
       await askSetting('platform.clientSecret', 'Client secret (not shown; leave it empty to add it later)')
-    const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
-    const ignoring = { text, defaultAnswer: 'yes', isSecret: false, check: checkYesOrNo }
-    return { values: values as Values, ignores: needs.ignoring && (await questions.ask(ignoring)) === true }
+    return values as Values
   } finally {
     questions.close()
   }
-}
-
-function checkYesOrNo(answer: string): Checked {
-  const parsed = yesOrNo.parse(readString(yesOrNo, answer))
-  return 'value' in parsed ? parsed : { rejected: ['must be yes or no.'] }
 }
 
 interface Question {
@@ -124,25 +115,21 @@ function createQuestions({ stdin, stdout }: Terminal) {
 
   async function askOnce({ text, defaultAnswer, isSecret }: Question): Promise<string> {
     const prompt = `${text}${defaultAnswer ? ` [${defaultAnswer}]` : ''}: `
-    if (!isSecret) return (await lines.question(prompt, { signal: closed.signal })).trim() || defaultAnswer
-    stdout.write(prompt)
-    isHidden = true
-    try {
-      return (await lines.question('', { signal: closed.signal })).trim() || defaultAnswer
-    } finally {
-      isHidden = false
-      stdout.write('\n')
-    }
+    if (isSecret) stdout.write(prompt)
+    isHidden = isSecret
+    const answer = await lines.question(isSecret ? '' : prompt, { signal: closed.signal }).catch((cause: unknown) => {
+      throw new RunError('\nCancelled. No file was written.', { cause })
+    })
+    if (isSecret) stdout.write('\n')
+    isHidden = false
+    return answer.trim() || defaultAnswer
   }
 
   return {
     /** Asks until the answer is valid, and returns its value. Throws RunError if the operator cancels. */
     async ask(question: Question): Promise<unknown> {
       for (;;) {
-        const answer = await askOnce(question).catch((cause: unknown) => {
-          throw new RunError('\nCancelled. No file was written.', { cause })
-        })
-        const checked = question.check(answer)
+        const checked = question.check(await askOnce(question))
         if ('value' in checked) return checked.value
         for (const message of checked.rejected) stdout.write(`  The answer ${message}\n`)
       }

@@ -1,9 +1,8 @@
-import type { ConfigProblem } from '../types/problem.js'
 import type { Row } from '../types/setting.js'
 import { readString } from '../types/value-type.js'
 import { type Environment, readDotEnv } from './dot-env.js'
 import { createNames, type Variable } from './known-names.js'
-import { type Given, isEmpty, type Layer } from './layer.js'
+import { type Given, isEmpty, type Layer, type SettingsFinding } from './layer.js'
 import { readSecretFile } from './secret-file.js'
 
 /**
@@ -23,13 +22,15 @@ export async function layerOfEnvironment(env: Environment, rows: readonly Row[],
 
   const given = new Map<string, Given>()
   const names = createNames(rows)
-  const found = [names.unknownVariables([...variables.values()]), names.otherLines(dotEnv.otherLines)]
-  const warnings = found.flatMap(({ warnings }) => warnings)
+  const odd = [...[...variables.values()].map(names.ofVariable), ...dotEnv.otherLines.map(names.ofLine)]
+  const findings: SettingsFinding[] = [...dotEnv.problems, ...odd.filter(finding => finding !== undefined)]
+  const warn = (key: string, source: string, message: string) =>
+    void findings.push({ key, source, message, isWarning: true })
   for (const { name, value, isInDotEnv, place } of variables.values()) {
     const row = names.rowOf(name)
     if (!row || !isInDotEnv || !dotEnv.isReadDifferently(name) || !(row.secret || row.protects)) continue
     const message = `is read as ${value.length} characters, but Docker, Compose or systemd would read this line differently. Write the value in single quotation marks, without white space after them.`
-    warnings.push({ key: row.key, source: `variable ${name}${place}`, message })
+    warn(row.key, `variable ${name}${place}`, message)
   }
   for (const row of rows) {
     const { key, env: name, tutorialEnv } = row
@@ -38,12 +39,10 @@ export async function layerOfEnvironment(env: Environment, rows: readonly Row[],
       tutorialEnv && (!found || isEmpty(found)) && (await givenByVariable(row, tutorialEnv, variables, cwd))
     if (fallback && !isEmpty(fallback)) {
       given.set(key, fallback)
-      const message = `is used because ${name} is not set. Rename the variable to ${name}.`
-      warnings.push({ key, source: fallback.source, message })
+      warn(key, fallback.source, `is used because ${name} is not set. Rename the variable to ${name}.`)
     } else if (found) given.set(key, found)
   }
-  const problems: ConfigProblem[] = [...dotEnv.problems, ...found.flatMap(({ problems }) => problems)]
-  return { given, problems, warnings }
+  return { given, findings }
 }
 
 async function givenByVariable(

@@ -1,7 +1,6 @@
-import type { ConfigProblem } from '../types/problem.js'
 import { containsSecret, flagName, namesFile, type Row } from '../types/setting.js'
 import { readString } from '../types/value-type.js'
-import type { Given, Layer } from './layer.js'
+import type { Given, Layer, SettingsFinding } from './layer.js'
 import { readSecretFile } from './secret-file.js'
 
 type FlagValue = string | boolean | readonly string[]
@@ -13,7 +12,7 @@ export async function layerOfFlags(
   cwd: string
 ): Promise<Layer> {
   const given = new Map<string, Given>()
-  const warnings: ConfigProblem[] = []
+  const findings: SettingsFinding[] = []
   for (const row of rows) {
     const value = flags[row.key]
     if (value === undefined) continue
@@ -22,9 +21,9 @@ export async function layerOfFlags(
     // The process list shows the values of flags.
     if (namesFile(row.flag) || !containsSecret(row, value)) continue
     const message = `contains a password that every process on this machine can read. Use the variable ${row.env} or ${row.env}_FILE instead.`
-    warnings.push({ key: row.key, source: found.source, message })
+    findings.push({ key: row.key, source: found.source, message, isWarning: true })
   }
-  return { given, problems: [], warnings }
+  return { given, findings }
 }
 
 async function givenByFlag({ key, flag, type }: Row, value: FlagValue, cwd: string): Promise<Given> {

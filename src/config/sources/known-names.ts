@@ -1,6 +1,7 @@
 import type { ConfigProblem } from '../types/problem.js'
 import type { Row } from '../types/setting.js'
 import type { DotEnvLine } from './dot-env.js'
+import type { SettingsFinding } from './layer.js'
 
 // The names of our variables, and the variables and lines of `.env` that resemble them. A variable that protects the server must
 // not be missing because of its spelling. Secrets may stand in the place of names, so only text of known names is shown.
@@ -12,8 +13,6 @@ export interface Variable {
   readonly place: string
   readonly isInDotEnv: boolean
 }
-
-type Problems = Readonly<Record<'problems' | 'warnings', readonly ConfigProblem[]>>
 
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 // Other programs also have variables with these prefixes, so such a variable is never a problem because of its spelling.
@@ -68,62 +67,50 @@ export function createNames(rows: readonly Row[]) {
     /** Returns the setting to which a variable belongs, also for the variable that names the file of a secret. */
     rowOf: (name: string): Row | undefined => known.get(name),
 
-    /** A variable that resembles one of a security setting is a problem. Any other unknown one with our prefix gets a warning. */
-    unknownVariables(variables: readonly Variable[]): Problems {
-      const problems: ConfigProblem[] = []
-      const warnings: ConfigProblem[] = []
-      for (const variable of variables) {
-        const { name, place, isInDotEnv } = variable
-        if (known.has(name)) continue
-        const respelt = respelling(name)
-        if (isInDotEnv && respelt) problems.push(respelt)
-        else if (isInDotEnv && notInDotEnv.test(name)) {
-          const message =
-            'has no effect, because only settings of this server are read from .env. Set it in the environment of the process.'
-          warnings.push({ key: name, source: 'variable in .env', message })
-        } else if ((ourPrefix.test(name) || sharedPrefix.test(name)) && !isServiceLink(variable)) {
-          const best = nearest(name.toUpperCase())
-          const found = { key: shown(name), source: `variable${place}` }
-          if (best?.isSecurity && ourPrefix.test(name)) {
-            const message = `is not a setting of this server, but resembles ${best.known}, a security setting. Rename it to ${best.known}, or remove it.`
-            problems.push({ ...found, message })
-          } else {
-            const guess = best ? ` Did you mean ${best.known}?` : ''
-            warnings.push({ ...found, message: `is not a setting of this server.${guess}` })
-          }
-        }
+    /**
+     * Finds what is wrong with the name of a variable. One that resembles the variable of a security setting is a problem. Any other
+     * unknown one with our prefix gets a warning.
+     */
+    ofVariable(variable: Variable): SettingsFinding | undefined {
+      const { name, place, isInDotEnv } = variable
+      if (known.has(name)) return undefined
+      const respelt = isInDotEnv ? respelling(name) : undefined
+      if (respelt) return respelt
+      if (isInDotEnv && notInDotEnv.test(name)) {
+        const message =
+          'has no effect, because only settings of this server are read from .env. Set it in the environment of the process.'
+        return { key: name, source: 'variable in .env', message, isWarning: true }
       }
-      return { problems, warnings }
+      if (!(ourPrefix.test(name) || sharedPrefix.test(name)) || isServiceLink(variable)) return undefined
+      const best = nearest(name.toUpperCase())
+      const found = { key: shown(name), source: `variable${place}` }
+      const text = 'is not a setting of this server'
+      if (!best?.isSecurity || !ourPrefix.test(name))
+        return { ...found, message: `${text}.${best ? ` Did you mean ${best.known}?` : ''}`, isWarning: true }
+      const message = `${text}, but resembles ${best.known}, a security setting. Rename it to ${best.known}, or remove it.`
+      return { ...found, message }
     },
 
     /**
-     * Returns a problem for each line of `.env` that begins with a known name, or whose name has other characters besides, and a warning for
-     * every other line that is not an assignment.
+     * Finds what is wrong with a line of `.env` that is not an assignment. One that begins with a known name, or whose name has other
+     * characters besides, is a problem, and every other one gets a warning.
      */
-    otherLines(lines: readonly DotEnvLine[]): Problems {
-      const problems: ConfigProblem[] = []
-      const warnings: ConfigProblem[] = []
-      for (const { line, text } of lines) {
-        const statement = text.replace(/^export\s+/, '').replace(/\s+#[\s\S]*$/, '')
-        // A shell exports variables whose values come from earlier lines, and Docker copies them from its own environment.
-        if (/^\w+(?:\s+\w+)*$/.test(statement) && statement.split(/\s+/).every(word => known.has(word))) continue
-        const source = `line ${line} in .env`
-        const [word = ''] = /^\w+/.exec(statement) ?? []
-        // The equals sign may be missing between the name and the value.
-        const [name] = knownNames
-          .filter(known => word === known || (known.includes('_') && word.startsWith(known)))
-          .sort((a, b) => b.length - a.length)
-        const respelt = text.includes('=') ? respelling(text.split('=', 1).join(''), source) : undefined
-        if (respelt) problems.push(respelt)
-        else if (name !== undefined)
-          problems.push({ key: name, source, message: 'must be followed directly by an equals sign (=).' })
-        else {
-          const message =
-            'is not an assignment, so it is ignored. Write NAME=value, or begin the line with # for a comment.'
-          warnings.push({ key: '.env', source: `line ${line}`, message })
-        }
-      }
-      return { problems, warnings }
+    ofLine({ line, text }: DotEnvLine): SettingsFinding | undefined {
+      const statement = text.replace(/^export\s+/, '').replace(/\s+#[\s\S]*$/, '')
+      // A shell exports variables whose values come from earlier lines, and Docker copies them from its own environment.
+      if (/^\w+(?:\s+\w+)*$/.test(statement) && statement.split(/\s+/).every(word => known.has(word))) return undefined
+      const source = `line ${line} in .env`
+      const respelt = text.includes('=') ? respelling(text.split('=', 1).join(''), source) : undefined
+      if (respelt) return respelt
+      const [word = ''] = /^\w+/.exec(statement) ?? []
+      // The equals sign may be missing between the name and the value.
+      const [name] = knownNames
+        .filter(known => word === known || (known.includes('_') && word.startsWith(known)))
+        .sort((a, b) => b.length - a.length)
+      if (name !== undefined) return { key: name, source, message: 'must be followed directly by an equals sign (=).' }
+      const message =
+        'is not an assignment, so it is ignored. Write NAME=value, or begin the line with # for a comment.'
+      return { key: '.env', source: `line ${line}`, message, isWarning: true }
     }
   }
 

@@ -6,8 +6,12 @@ import type { Checked } from '../types/value-type.js'
 export interface Layer {
   /** The settings by key. */
   readonly given: ReadonlyMap<string, Given>
-  readonly problems: readonly ConfigProblem[]
-  readonly warnings: readonly ConfigProblem[]
+  readonly findings: readonly SettingsFinding[]
+}
+
+/** A problem, or a warning about a setting that works. */
+export interface SettingsFinding extends ConfigProblem {
+  readonly isWarning?: true
 }
 
 /** One setting in a source. It has a value, the reasons why its value is rejected, or a request for the default. */
@@ -22,7 +26,7 @@ export interface PrivateFile extends Pick<ConfigProblem, 'key' | 'source'> {
   readonly path: string
 }
 
-export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
+export const emptyLayer: Layer = { given: new Map(), findings: [] }
 
 /**
  * True if a setting counts as not set. An empty variable counts as not set, because compose files and CI systems set a

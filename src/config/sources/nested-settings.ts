@@ -1,8 +1,7 @@
 import { isJsonObject } from '../../base/json.js'
-import type { ConfigProblem } from '../types/problem.js'
 import type { Row } from '../types/setting.js'
 import { readString } from '../types/value-type.js'
-import { emptyLayer, type Given, type Layer } from './layer.js'
+import { emptyLayer, type Given, type Layer, type SettingsFinding } from './layer.js'
 
 /**
  * Reads nested settings from a file or an application. A string may have the same form as in a variable, such as `"8096"`
@@ -16,9 +15,9 @@ export function layerOfObject(
   { nullIsDefault = false } = {}
 ): Layer {
   const given = new Map<string, Given>()
-  const problems: ConfigProblem[] = []
+  const findings: SettingsFinding[] = []
   const reject = (key: string, message: string, value?: unknown) =>
-    void problems.push({ key: shownKey(key, value), source, message })
+    void findings.push({ key: shownKey(key, value), source, message })
   const rowOf = new Map(rows.map(row => [row.key, row]))
   const groups = [...new Set(rows.flatMap(({ key }) => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))]
   const membersOf = (group: string) => rows.filter(({ key }) => key.startsWith(`${group}.`))
@@ -47,7 +46,7 @@ export function layerOfObject(
 
   if (!isJsonObject(object)) {
     reject('settings', 'must be a mapping of settings to values.')
-    return { ...emptyLayer, problems }
+    return { ...emptyLayer, findings }
   }
   for (const [name, value] of Object.entries(object)) {
     const [group, member] = name.split('.')
@@ -61,7 +60,7 @@ export function layerOfObject(
     // The message does not contain the value, because it may be a secret that belongs one level deeper.
     else if (value !== null && value !== undefined) reject(name, `must be a group with the settings ${namesIn(name)}.`)
   }
-  return { given, problems, warnings: [] }
+  return { given, findings }
 }
 
 /**

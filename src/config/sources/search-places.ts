@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCode } from '../../base/error-code.js'
 import { isDangling } from '../../base/text-file.js'
-import type { ConfigProblem } from '../types/problem.js'
+import type { SettingsFinding } from './layer.js'
 
 // The places of a settings file, and what cosmiconfig does not tell about them: a place that exists but cannot be read, several
 // files, and files whose names are almost right. In each case, an access list could be missing.
@@ -49,7 +49,7 @@ const similarName = new RegExp(
 )
 
 /** Returns a warning for each file that has a name similar to that of a settings file or `.env`, but is not read. */
-export async function misnamedFiles(cwd: string): Promise<ConfigProblem[]> {
+export async function misnamedFiles(cwd: string): Promise<SettingsFinding[]> {
   const places = await Promise.all(
     folders.map(async folder => {
       const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
@@ -62,6 +62,7 @@ export async function misnamedFiles(cwd: string): Promise<ConfigProblem[]> {
   const misnamed = places.flat().filter(place => !searchPlaces.includes(place))
   return misnamed.map(place => {
     const right = /\.env(\.txt)?$/i.test(place) ? '.env' : `${appName}.config with .yaml, .json, .js, .mjs or .cjs`
-    return { key: place, source: 'working directory', message: `is not read. Rename it to ${right}, or remove it.` }
+    const message = `is not read. Rename it to ${right}, or remove it.`
+    return { key: place, source: 'working directory', message, isWarning: true }
   })
 }

@@ -40,9 +40,10 @@ async function searchIn(cwd: string, rows: readonly Row[]): Promise<FileLayer> {
     const message = `cannot be searched for a settings file, because ${await whyUnreadableAt(folder, error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
     return unread({ key: folder, source: 'folder', message }, undefined)
   }
-  const warnings = await misnamedFiles(cwd)
+  const misnamed = await misnamedFiles(cwd)
   // Most servers have no settings file, and start faster without cosmiconfig.
-  if (places.length === 0) return { ...emptyLayer, warnings, file: undefined, isRead: true }
+  const nothing = { ...emptyLayer, findings: misnamed, file: undefined, isRead: true }
+  if (places.length === 0) return nothing
   const problemWith = async (place: string, error: unknown) => {
     const path = join(cwd, place)
     return unread({ key: place, source: `file ${place}`, message: await whyNotLoaded(error, path) }, path)
@@ -62,13 +63,13 @@ async function searchIn(cwd: string, rows: readonly Row[]): Promise<FileLayer> {
     )
     if (error !== undefined) return problemWith(place, error)
   }
-  if (first === undefined) return { ...emptyLayer, warnings, file: undefined, isRead: true }
+  if (first === undefined) return nothing
   const layer = layerOf(first, `file ${first}`, found, join(cwd, first), rows)
   const others = places.slice(places.indexOf(first) + 1).map(place => {
     const message = `is not read, because ${first} has precedence. Remove one of the two.`
-    return { key: place, source: 'working directory', message }
+    return { key: place, source: 'working directory', message, isWarning: true } as const
   })
-  return { ...layer, warnings: [...layer.warnings, ...others, ...warnings] }
+  return { ...layer, findings: [...layer.findings, ...others, ...misnamed] }
 }
 
 type Explorer = ReturnType<typeof import('cosmiconfig').cosmiconfig>
@@ -107,13 +108,14 @@ function layerOf(shown: string, source: string, loaded: Loaded, path: string, ro
     return unread({ key: shown, source, message: 'is empty. Write settings into it, or remove it.' }, path)
   const inPackage = basename(path) === 'package.json' ? `, key ${appName}` : ''
   const layer = layerOfObject(loaded?.config ?? {}, `file ${shown}${inPackage}`, rows)
-  const nothing = { key: shown, source, message: 'contains only comments, so it sets nothing.' }
-  const warnings = loaded?.config === emptySettings ? [nothing] : layer.warnings
-  return { ...layer, warnings, file: path, isRead: true }
+  const message = 'contains only comments, so it sets nothing.'
+  const isNothing = loaded?.config === emptySettings
+  const findings = isNothing ? [{ key: shown, source, message, isWarning: true } as const] : layer.findings
+  return { ...layer, findings, file: path, isRead: true }
 }
 
 function unread(problem: ConfigProblem, file: string | undefined): FileLayer {
-  return { ...emptyLayer, problems: [problem], file, isRead: false }
+  return { ...emptyLayer, findings: [problem], file, isRead: false }
 }
 
 async function whyNotLoaded(error: unknown, path: string): Promise<string> {
