@@ -26,19 +26,13 @@ import { createUsers } from './users.js'
 export { createSigningKey } from './platform.js'
 export { offeredUsers } from './users.js'
 
-/** Returns the number of requests to each endpoint of the demo identity provider, including rejected requests. */
+/** The number of token requests to the demo identity provider, including rejected ones. */
 function noCalls() {
   return {
-    authorization: 0,
-    /** Token requests with `grant_type=authorization_code`. */
-    authorizationCode: 0,
     /** Token requests with `grant_type=refresh_token`. */
     refreshToken: 0,
     /** Refresh requests with a refresh token that was already used. Each such request ended the grant of its token. */
-    reusedRefreshToken: 0,
-    userInfo: 0,
-    revocation: 0,
-    endSession: 0
+    reusedRefreshToken: 0
   }
 }
 
@@ -152,22 +146,12 @@ function localOnly(callbackUrl: string): Koa.Middleware {
   }
 }
 
-/** Creates a middleware that counts each request in `calls` before the response is sent. */
+/** Creates a middleware that counts refreshes. Only when oidc-provider has parsed the body, the grant type is known. */
 function countCalls(calls: DemoCalls): Koa.Middleware {
-  const countedByPath = ['authorization', 'userInfo', 'revocation', 'endSession'] as const
-
   return async function countCalls(ctx, next) {
-    const call = countedByPath.find(name => paths[name] === ctx.path)
-    if (call) calls[call]++
     await next()
-    if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)
-  }
-
-  // The grant type is known only after oidc-provider has parsed the body, so the request is counted after that. If the
-  // request has a wrong method, its body is not parsed.
-  function countTokenRequest(oidc: KoaContextWithOIDC['oidc'] | undefined) {
-    if (oidc?.body?.grant_type === 'authorization_code') calls.authorizationCode++
-    if (oidc?.body?.grant_type !== 'refresh_token') return
+    const { oidc } = ctx as Partial<KoaContextWithOIDC>
+    if (ctx.path !== paths.token || oidc?.body?.grant_type !== 'refresh_token') return
     calls.refreshToken++
     if (oidc.entities.RefreshToken?.consumed) calls.reusedRefreshToken++
   }

@@ -1,6 +1,6 @@
 /** Loads the custom routes of the operator from the module in the setting `extension`. */
 
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
@@ -79,14 +79,8 @@ export class ExtensionError extends Error {
 function summary(error: unknown, path: string): string {
   if (!isError(error)) return String(error)
   const { name, message, stack = '' } = error
-  const { file, line } = syntaxErrorAt(stack) ?? { file: path, line: stack.split(path)[1]?.match(/^:(\d+)/)?.[1] }
-  if (line !== undefined) return `${name}: ${message} (line ${line}${file === path ? '' : ` of ${file}`})`
+  const line = stack.split(path)[1]?.match(/^:(\d+)/)?.[1]
+  if (line !== undefined) return `${name}: ${message} (line ${line})`
   const advice = name === 'SyntaxError' ? `. To see the file and the line, run: node ${path}` : ''
   return `${name}: ${message}${advice}`
-}
-
-/** Returns the position with which a stack begins, as it does for syntax errors in CommonJS modules and for wrong imports. */
-function syntaxErrorAt(stack: string): { readonly file: string; readonly line: string | undefined } | undefined {
-  const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
-  return file === undefined ? undefined : { file: file.startsWith('file:') ? fileURLToPath(file) : file, line }
 }

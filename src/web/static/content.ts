@@ -3,6 +3,7 @@ import { createHash, hash } from 'node:crypto'
 import fs from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
+import { LRUCache } from 'lru-cache'
 import { closeFile, type OpenedFile } from './open-inside.js'
 
 // A stream reads this many bytes in one step, so a stream has no advantage for a smaller file.
@@ -63,16 +64,14 @@ const CHUNK_BYTES = 1024 * 1024
 
 /** Creates a function that returns the ETag of a large file, which it computes once for each version of the file. */
 function largeFileHashes() {
-  const known = new Map<string, Promise<string>>()
+  const known = new LRUCache<string, Promise<string>>({ maxSize: MAX_HASHES, sizeCalculation: () => 1 })
 
   return function etagOfLargeFile({ fd }: OpenedFile): Promise<string> {
     const { dev, ino, size, mtimeNs, ctimeNs } = fs.fstatSync(fd, { bigint: true })
     const version = [dev, ino, size, mtimeNs, ctimeNs].join(' ')
     const etag = known.get(version) ?? hashOf(fd, Number(size))
-    if (!known.has(version)) etag.catch(() => known.delete(version))
     known.set(version, etag)
-    // A map iterates in the order in which its keys were added.
-    if (known.size > MAX_HASHES) known.delete(known.keys().next().value as string)
+    etag.catch(() => known.delete(version))
     return etag
   }
 }
