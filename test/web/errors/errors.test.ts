@@ -17,11 +17,6 @@ const asking =
   ({ browser }, headers) =>
     browser.get(path, { headers: { ...headers, ...more } })
 
-const posting =
-  (path: string): Cause =>
-  ({ browser }, headers) =>
-    browser.request('POST', path, { headers, form: { a: 'b' } })
-
 /** A callback in which the provider reports this error. */
 const refusedWith =
   (error: string): Cause =>
@@ -36,24 +31,21 @@ const exchangeWith =
     return browser.get(back, { headers })
   }
 
-/** Each case sends a request that causes one kind of error. A test may run a case twice on the same server. */
+/**
+ * Each case sends a request that causes one kind of error. A test may run a case twice on the same server. The statuses of all errors
+ * are in test/docs/openapi.test.ts.
+ */
 const errors: readonly (readonly [what: string, status: number, error: string, cause: Cause])[] = [
-  ['a callback without state', 400, 'invalid_request', asking('/api/auth/callback?code=x')],
   ['a login that the user denied', 403, 'access_denied', refusedWith('access_denied')],
-  ['an error of the provider at a login', 503, 'temporarily_unavailable', refusedWith('server_error')],
-  ['a code that the provider rejects', 400, 'code_rejected', exchangeWith(faults.error('invalid_grant'))],
   ['a code exchange with a server error', 502, 'provider_invalid_response', exchangeWith(faults.html(500))],
   ['a provider that cannot be reached', 504, 'provider_unreachable', exchangeWith(faults.reset())],
   ['a request of another site', 403, 'cross_site_request', asking(guarded, { 'sec-fetch-site': 'cross-site' })],
-  ['an unknown route', 404, 'not_found', asking('/api/auth/nothing')],
   [
     'a form for an unknown route',
     404,
     'not_found',
     ({ browser }, headers) => browser.request('POST', '/api/auth/nothing', { headers, form: { a: 'b' } })
-  ],
-  ['an unknown path', 404, 'not_found', asking('/missing')],
-  ['a wrong method on a route', 405, 'method_not_allowed', posting('/api/auth/logout')]
+  ]
 ]
 
 // Text that would tell an outsider about the code of the server or the messages of its provider.

@@ -184,14 +184,6 @@ for (const callbackUrl of [defaultCallbackUrl, 'https://app.example/api/auth/cal
   })
 }
 
-test('ctx.session.regenerate() keeps the login', async t => {
-  const server = await startApplication(t, { '/anew': ctx => ctx.session.regenerate() })
-  const { browser } = server
-  const before = openedFields(browser, server)
-  t.is(sessionCookiesSet(await browser.fetch('/anew')).length, 1)
-  t.deepEqual(openedFields(browser, server), before)
-})
-
 test('with two calls of requireTokens in the chain, a change between them is kept', async t => {
   const between: Middleware = async (ctx, next) => {
     if (ctx.path === '/add') add(ctx as Context)
