@@ -26,13 +26,14 @@ import { createUsers } from './users.js'
 export { createSigningKey } from './platform.js'
 export { offeredUsers } from './users.js'
 
-/** The number of token requests to the demo identity provider, including rejected ones. */
+/** The numbers of requests to the demo identity provider, including rejected ones. */
 function noCalls() {
   return {
     /** Token requests with `grant_type=refresh_token`. */
     refreshToken: 0,
     /** Refresh requests with a refresh token that was already used. Each such request ended the grant of its token. */
-    reusedRefreshToken: 0
+    reusedRefreshToken: 0,
+    revocation: 0
   }
 }
 
@@ -146,10 +147,11 @@ function localOnly(callbackUrl: string): Koa.Middleware {
   }
 }
 
-/** Creates a middleware that counts refreshes. Only when oidc-provider has parsed the body, the grant type is known. */
+/** Creates a middleware that counts requests. Only when oidc-provider has parsed the body, the grant type is known. */
 function countCalls(calls: DemoCalls): Koa.Middleware {
   return async function countCalls(ctx, next) {
     await next()
+    if (ctx.path === paths.revocation) calls.revocation++
     const { oidc } = ctx as Partial<KoaContextWithOIDC>
     if (ctx.path !== paths.token || oidc?.body?.grant_type !== 'refresh_token') return
     calls.refreshToken++
