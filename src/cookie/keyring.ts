@@ -15,39 +15,12 @@ import {
 } from 'node:crypto'
 import { bytesOf, dottedText, drawText } from '../base/dotted-text.js'
 
-export interface Sealer {
-  /**
-   * Encrypts `plaintext` with the newest secret. Returns a string of `dottedText`, which `open` accepts only with the
-   * same `context`.
-   * @param secondKey a random string that is mixed into the key. Decryption then needs both the secret and this string.
-   */
-  seal(plaintext: Buffer, context: string, secondKey?: string): string
-  /**
-   * Returns the plaintext. Returns undefined unless `sealed` was created with one of the secrets, and for the same purpose,
-   * context and second key.
-   */
-  open(sealed: string, context: string, secondKey?: string): Buffer | undefined
-  /** True if `sealed` names the key of the newest secret. Does not decrypt it. */
-  isNewest(sealed: string): boolean
-}
+export type Sealer = ReturnType<typeof createSealer>
 
 /** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out whether a hash belongs to a known string. */
-export interface Hasher {
-  /** Returns the hash of `text` with the newest secret, as 43 characters of base64url. */
-  newest(text: string): string
-  /** Returns the hashes of `text` with all secrets, newest first. */
-  all(text: string): readonly string[]
-}
+export type Hasher = ReturnType<typeof createHasher>
 
-export interface Keyring {
-  sealer(purpose: string): Sealer
-  hasher(purpose: string): Hasher
-  /**
-   * Replaces the secrets, even in sealers and hashers that were created before. The first secret encrypts, and all secrets
-   * decrypt.
-   */
-  replace(secrets: readonly string[]): void
-}
+export type Keyring = ReturnType<typeof createKeyring>
 
 interface Key {
   readonly id: Buffer
@@ -69,7 +42,7 @@ const MIN_LENGTH = IV_END + TAG_LENGTH
  * @param secrets the secrets, newest first; the caller must have checked that each is long and random
  * @example const sealer = createKeyring(['new secret', 'old secret']).sealer('session')
  */
-export function createKeyring(secrets: readonly string[]): Keyring {
+export function createKeyring(secrets: readonly string[]) {
   requireOne(secrets)
   let current = secrets
   const rekeyings: (() => void)[] = []
@@ -84,9 +57,13 @@ export function createKeyring(secrets: readonly string[]): Keyring {
   }
 
   return {
-    sealer: purpose => createSealer(derived(secrets => deriveKeys(purpose, secrets))),
-    hasher: purpose => createHasher(derived(secrets => hashKeys(purpose, secrets))),
-    replace(secrets) {
+    sealer: (purpose: string) => createSealer(derived(secrets => deriveKeys(purpose, secrets))),
+    hasher: (purpose: string) => createHasher(derived(secrets => hashKeys(purpose, secrets))),
+    /**
+     * Replaces the secrets, even in sealers and hashers that were created before. The first secret encrypts, and all secrets
+     * decrypt.
+     */
+    replace(secrets: readonly string[]): void {
       requireOne(secrets)
       current = secrets
       for (const rekey of rekeyings) rekey()
@@ -94,11 +71,13 @@ export function createKeyring(secrets: readonly string[]): Keyring {
   }
 }
 
-function createHasher(keys: () => readonly KeyObject[]): Hasher {
+function createHasher(keys: () => readonly KeyObject[]) {
   const hash = (key: KeyObject, text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
-    newest: text => hash(keys()[0] as KeyObject, text),
-    all: text => keys().map(key => hash(key, text))
+    /** Returns the hash of `text` with the newest secret, as 43 characters of base64url. */
+    newest: (text: string): string => hash(keys()[0] as KeyObject, text),
+    /** Returns the hashes of `text` with all secrets, newest first. */
+    all: (text: string): readonly string[] => keys().map(key => hash(key, text))
   }
 }
 
@@ -106,10 +85,15 @@ function requireOne(secrets: readonly string[]): void {
   if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
 }
 
-function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
+function createSealer(keys: () => ReturnType<typeof deriveKeys>) {
   const nextIv = createIvs()
   return {
-    seal(plaintext, context, secondKey) {
+    /**
+     * Encrypts `plaintext` with the newest secret. Returns a string of `dottedText`, which `open` accepts only with the
+     * same `context`.
+     * @param secondKey a random string that is mixed into the key. Decryption then needs both the secret and this string.
+     */
+    seal(plaintext: Buffer, context: string, secondKey?: string): string {
       const { id, key } = keys().newest
       const aad = Buffer.from(context)
       return drawText(() => {
@@ -122,8 +106,13 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
         return Buffer.concat([VERSION_BYTE, id, iv, ciphertext, cipher.getAuthTag()])
       })
     },
-    isNewest: sealed => bytesOf(sealed.slice(0, 8)).subarray(1, KEY_ID_END).equals(keys().newest.id),
-    open(sealed, context, secondKey) {
+    /** True if `sealed` names the key of the newest secret. Does not decrypt it. */
+    isNewest: (sealed: string): boolean => bytesOf(sealed.slice(0, 8)).subarray(1, KEY_ID_END).equals(keys().newest.id),
+    /**
+     * Returns the plaintext. Returns undefined unless `sealed` was created with one of the secrets, and for the same purpose,
+     * context and second key.
+     */
+    open(sealed: string, context: string, secondKey?: string): Buffer | undefined {
       const bytes = bytesOf(sealed)
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys().byId.get(bytes.readUInt32BE(1))

@@ -41,29 +41,7 @@ interface SessionCookieOptions {
   readonly metrics?: Metrics
 }
 
-export interface SessionCookie {
-  /** The cookie names of all possible chunks, in the order of the chunks. */
-  readonly names: readonly string[]
-  /**
-   * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing, incomplete,
-   * unreadable or expired.
-   */
-  open(cookieHeader: string): CookieSession | undefined
-  /** Returns the remaining lifetime of the session, or 0 if it is over. */
-  lifetimeMs(record: SessionRecord): number
-  /**
-   * Returns the values of the cookies, in the order of `names`. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
-   * @throws SessionTooLargeError
-   */
-  seal(record: SessionRecord): string[]
-  /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
-  sentNames(cookieHeader: string): string[]
-  /**
-   * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise, cached cookies that were
-   * encrypted with a removed secret would still be accepted.
-   */
-  forgetOpened(): void
-}
+export type SessionCookie = ReturnType<typeof createSessionCookie>
 
 /**
  * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains only the lengths of
@@ -114,7 +92,7 @@ interface Opened {
 const TAG_CHARACTERS = 12
 
 /** @example const record = createSessionCookie(options).open(request.headers.cookie ?? '') */
-export function createSessionCookie(options: SessionCookieOptions): SessionCookie {
+export function createSessionCookie(options: SessionCookieOptions) {
   const { sealer, name, inactivityTimeoutSeconds, now, metrics = noMetrics } = options
   const { maxLifetimeSeconds = Number.POSITIVE_INFINITY } = options
   const names = chunkNames(name)
@@ -124,6 +102,7 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
     return Math.min(activeAt + inactivityTimeoutSeconds * 1000, loggedInAt + maxLifetimeSeconds * 1000)
   }
 
+  /** Returns the remaining lifetime of the session, or 0 if it is over. */
   function lifetimeMs(record: SessionRecord): number {
     return Math.max(0, endOf(record.loggedInAt, activeAt(record)) - now())
   }
@@ -140,8 +119,13 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
   }
 
   return {
+    /** The cookie names of all possible chunks, in the order of the chunks. */
     names,
-    open(cookieHeader) {
+    /**
+     * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing, incomplete,
+     * unreadable or expired.
+     */
+    open(cookieHeader: string): CookieSession | undefined {
       const sealed = joinChunks(cookieHeader, names)
       const known = sealed && opened.get(sealed)
       // A session may have expired since it was cached, so check the expiry for every request.
@@ -156,7 +140,12 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
       return undefined
     },
     lifetimeMs,
-    seal(record) {
+    /**
+     * Returns the values of the cookies, in the order of `names`. If the session is kept in Redis, its cookie is only a reference,
+     * which is always small enough.
+     * @throws SessionTooLargeError
+     */
+    seal(record: SessionRecord): string[] {
       const plaintext = encodeSession(record, endOf(record.loggedInAt, activeAt(record)))
       let sealed = sealer.seal(plaintext, name)
       if (isKeptInRedis(record)) return splitIntoChunks(sealed)
@@ -168,24 +157,22 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
       }
       return splitIntoChunks(sealed)
     },
-    sentNames(cookieHeader) {
-      return names.filter(name => readCookie(cookieHeader, name) !== undefined)
-    },
+    /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
+    sentNames: (cookieHeader: string): string[] => names.filter(name => readCookie(cookieHeader, name) !== undefined),
+    /**
+     * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise, cached cookies that were
+     * encrypted with a removed secret would still be accepted.
+     */
     forgetOpened: opened.clear
   }
 }
 
-interface OpenedCache {
-  /** Returns what `unseal` returned for this encrypted value, now or earlier. */
-  get(sealed: string): Opened | undefined
-  clear(): void
-}
-
-function createOpenedCache(unseal: (sealed: string) => Opened | undefined): OpenedCache {
+function createOpenedCache(unseal: (sealed: string) => Opened | undefined) {
   const cached = new Map<string, Opened>()
   const seenOnce = new Map<string, true>()
   return {
-    get(sealed) {
+    /** Returns what `unseal` returned for this encrypted value, now or earlier. */
+    get(sealed: string): Opened | undefined {
       const tag = sealed.slice(-TAG_CHARACTERS)
       const known = cached.get(tag)
       if (known?.sealed === sealed) return known
@@ -196,7 +183,7 @@ function createOpenedCache(unseal: (sealed: string) => Opened | undefined): Open
       else if (opened) addToCache(seenOnce, tag, true)
       return opened
     },
-    clear() {
+    clear(): void {
       cached.clear()
       seenOnce.clear()
     }

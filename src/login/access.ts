@@ -104,27 +104,21 @@ export type CheckedClaims = UserInfo & { readonly sub: string }
  */
 export type Judgement = 'allowed' | 'denied' | 'incomplete'
 
-export interface Access {
-  /** @param claims undefined if there is no ID token */
-  judge(claims: CheckedClaims | undefined): Judgement
-  /**
-   * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
-   * @param request.claims undefined if there is no ID token
-   * @param request.subject the `sub` of the session, if there is no ID token
-   * @param request.accessToken the access token for the user info
-   * @param request.isLogin true for the ID token of a login, which must show how the user has signed in
-   * @param request.mayRefuse true if the user info may lack claims of the ID token: for a login, and if the ID token of the login
-   *   alone allowed the account. Then the ID token alone decides if the user info endpoint refuses the access token.
-   * @throws OAuthError or ProviderError if the claims of the account cannot be read
-   */
-  decide(request: AccessRequest): Promise<AccessDecision>
-}
+export type Access = ReturnType<typeof createAccess>
 
 interface AccessRequest {
+  /** Undefined if there is no ID token. */
   readonly claims: CheckedClaims | undefined
+  /** The `sub` of the session, if there is no ID token. */
   readonly subject?: string | undefined
+  /** True for the ID token of a login, which must show how the user has signed in. */
   readonly isLogin?: boolean
+  /** The access token for the user info. */
   readonly accessToken: string
+  /**
+   * True if the user info may lack claims of the ID token: for a login, and if the ID token of the login alone allowed the account.
+   * Then the ID token alone decides if the user info endpoint refuses the access token.
+   */
   readonly mayRefuse: boolean
 }
 
@@ -136,7 +130,7 @@ interface AccessOptions extends AuthenticationRequirements {
 export function createAccess(
   { allow: entries = [], ...requirements }: AccessOptions,
   idp: Pick<IdentityProvider, 'endpoint' | 'userInfo'>
-): Access {
+) {
   const rule = entries.length > 0 ? createAccessRule(entries) : () => undefined
   const weaknessOf = createAuthenticationRule(requirements)
 
@@ -146,6 +140,7 @@ export function createAccess(
     )
   }
 
+  /** @param claims undefined if there is no ID token */
   function judge(claims: CheckedClaims | undefined): Judgement {
     if (!claims) return entries.length > 0 ? 'incomplete' : 'allowed'
     if (weaknessOf(claims, false)) return 'denied'
@@ -155,7 +150,12 @@ export function createAccess(
 
   return {
     judge,
-    async decide({ claims, subject, accessToken, mayRefuse, isLogin = false }) {
+    /**
+     * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
+     * @throws OAuthError or ProviderError if the claims of the account cannot be read
+     */
+    async decide(request: AccessRequest): Promise<AccessDecision> {
+      const { claims, subject, accessToken, mayRefuse, isLogin = false } = request
       // Without an ID token, a login has not shown how the user has signed in.
       const weakness = weaknessOf(claims ?? {}, isLogin)
       if (weakness || entries.length === 0) return weakness

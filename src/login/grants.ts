@@ -50,20 +50,25 @@ export type TokenState =
 /** Returns the display name of a user from claims, or an empty string. */
 type DisplayName = (claims: UserInfo) => string
 
-interface FirstTokenSet extends TokenSet {
+/** The checked response to one token request. */
+interface Granted extends Pick<TokenSet, 'accessToken' | 'scope' | 'idToken'> {
+  /** The refresh token to use next. */
   readonly refreshToken: string
-  /** Undefined if `openid` was not requested. */
+  /** The expiry of the access token, in milliseconds since the epoch. */
+  readonly expiresAt: number
   readonly identity: Identity | undefined
-  /** The checked claims of the ID token. Undefined if `openid` was not requested. */
+}
+
+interface FirstTokenSet extends Granted {
+  /** The checked claims of the ID token. Undefined if `openid` was not requested, as is `identity`. */
   readonly claims: IdTokenClaims | undefined
   /** The requested scopes that were not granted. */
   readonly scopesMissing: readonly string[]
 }
 
-export interface RefreshedTokenSet extends TokenSet {
-  readonly nextRefreshToken: string
+export interface RefreshedTokenSet extends Granted {
+  /** Undefined if no ID token was checked. */
   readonly claims: CheckedClaims | undefined
-  readonly identity: Identity | undefined
 }
 
 /**
@@ -92,7 +97,8 @@ export async function codeGrant(
     }
     const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
     const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
-    return { ...tokenSet, refreshToken, identity, claims, scopesMissing: missingScopes(tokenSet, request.scopes) }
+    const scopesMissing = missingScopes(tokenSet, request.scopes)
+    return { ...granted(dependencies, tokenSet), refreshToken, identity, claims, scopesMissing }
   } catch (error) {
     const unused = refreshToken ?? ProviderError.refreshTokenOf(error)
     if (unused !== undefined) revokeInBackground(idp, unused)
@@ -107,8 +113,6 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
 
 /**
  * Requests an access token with the refresh token of a session, and checks the ID token of the response.
- * @returns the response, with the refresh token to use next. `claims` are the claims of the checked ID token, undefined if no ID
- *   token was checked.
  * @throws OAuthError or ProviderError
  */
 export async function refreshGrant(
@@ -121,7 +125,12 @@ export async function refreshGrant(
   const tokenSet = await dependencies.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
   const claims = checkRefreshedIdentity(dependencies, tokenSet, identity, usedToken)
   const newest = claims && identity && (await withNewestHint(dependencies, identity, tokenSet.idToken))
-  return { ...tokenSet, claims, identity: newest ?? identity, nextRefreshToken: tokenSet.refreshToken ?? usedToken }
+  const refreshToken = tokenSet.refreshToken ?? usedToken
+  return { ...granted(dependencies, tokenSet), claims, identity: newest ?? identity, refreshToken }
+}
+
+function granted({ now }: ModeDependencies, { accessToken, scope, idToken, expiresIn }: TokenSet) {
+  return { accessToken, scope, idToken, expiresAt: Math.round(now() + expiresIn * 1000) }
 }
 
 /**
@@ -195,11 +204,6 @@ async function identityOf(
 
 function signedInOf({ iat, auth_time }: IdTokenClaims): NonNullable<Identity['signedIn']> {
   return { iat, ...(typeof auth_time === 'number' && { authTime: auth_time }) }
-}
-
-/** Returns the expiry of the access token in milliseconds since the epoch. */
-export function expiresAt(tokenSet: TokenSet, now: number): number {
-  return Math.round(now + tokenSet.expiresIn * 1000)
 }
 
 /** Creates the token object that handlers and pages get. */

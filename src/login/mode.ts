@@ -16,12 +16,10 @@ import type { SessionFields } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { IdTokenClaims, UserInfo } from '../provider/id-token.js'
 import { OAuthError, unusableTokens } from '../provider/provider-error.js'
-import type { TokenSet } from '../provider/token-set.js'
 import type { CheckedClaims } from './access.js'
 import {
   type AuthorizationCode,
   codeGrant,
-  expiresAt,
   fallbackNames,
   firstName,
   fullName,
@@ -114,7 +112,7 @@ export function createMode(
 
 /** Creates the mode with one access token per session, which stays on the server. */
 export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, dependencies: ModeDependencies): Mode {
-  const { idp, now } = dependencies
+  const { idp } = dependencies
   const scope = scopes.join(' ')
   // Salesforce refuses a refresh that names scopes. This process remembers it after the first refresh that succeeded without them.
   let refusesScope = false
@@ -128,17 +126,22 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       })
     }
     const tokenSet = await refreshGrant(dependencies, state, undefined, timeoutMs)
-    const { accessToken, idToken, nextRefreshToken } = tokenSet
+    const { accessToken, idToken, refreshToken } = tokenSet
     const excess = excessScopes(tokenSet, scopes)
     if (excess.length > 0) {
       // A login from before a change of the setting may have more scopes than the setting allows now.
-      revokeInBackground(idp, nextRefreshToken)
-      const list = listScopes(excess, [accessToken, nextRefreshToken, idToken])
+      revokeInBackground(idp, refreshToken)
+      const list = listScopes(excess, [accessToken, refreshToken, idToken])
       const detail = `a refresh that named no scope returned more than platform.scopes (${list})`
       throw unusableTokens(detail, { meaning: 'end' })
     }
     refusesScope = true
     return tokenSet
+  }
+
+  function stateOf({ accessToken, refreshToken, expiresAt, identity }: Omit<RefreshedTokenSet, 'claims'>): TokenState {
+    const fields = { token: accessToken, refresh_token: refreshToken, expires_at: expiresAt }
+    return { kind: 'complete', fields, identity }
   }
 
   function displayName(userInfo: UserInfo): string {
@@ -150,30 +153,13 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     loginScope: scope,
     offersPublicToken: false,
     async exchangeCode(grant) {
-      const { identity, claims, scopesMissing, ...tokenSet } = await codeGrant(dependencies, grant, {
-        scopes,
-        displayName
-      })
-      const fields = {
-        token: tokenSet.accessToken,
-        refresh_token: tokenSet.refreshToken,
-        expires_at: expiresAt(tokenSet, now())
-      }
-      return { state: { kind: 'complete', fields, identity }, claims, scopesMissing }
+      const { claims, scopesMissing, ...first } = await codeGrant(dependencies, grant, { scopes, displayName })
+      return { state: stateOf(first), claims, scopesMissing }
     },
     isSecondRequest: () => false,
     async nextRequest(state, timeoutMs, omitsScope = false) {
-      const { claims, identity, nextRefreshToken, ...tokenSet } = await refresh(
-        state,
-        timeoutMs,
-        omitsScope || refusesScope
-      )
-      const fields = {
-        token: tokenSet.accessToken,
-        refresh_token: nextRefreshToken,
-        expires_at: expiresAt(tokenSet, now())
-      }
-      return { state: { kind: 'complete', fields, identity }, claims }
+      const { claims, ...refreshed } = await refresh(state, timeoutMs, omitsScope || refusesScope)
+      return { state: stateOf(refreshed), claims }
     },
     tokens(fields, now) {
       const only = tokenObject(fields.token, fields.expires_at, now)
@@ -210,37 +196,32 @@ export function createDualMode(
   }
 
   async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<TokenStep> {
-    const { claims, identity, nextRefreshToken, ...internal } = await refreshGrant(
-      dependencies,
-      state,
-      internalScope,
-      timeoutMs
-    )
-    const fields = { ...state.fields, internal_token: internal.accessToken, refresh_token: nextRefreshToken }
-    const internalExpiresAt = expiresAt(internal, now())
+    const internal = await refreshGrant(dependencies, state, internalScope, timeoutMs)
+    const { claims, identity, accessToken, refreshToken, expiresAt: internalExpiresAt } = internal
+    const fields = { ...state.fields, internal_token: accessToken, refresh_token: refreshToken }
     return { state: { kind: 'half-refreshed', fields, identity, internalExpiresAt }, claims }
   }
 
   async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<TokenStep> {
-    const { claims, identity, nextRefreshToken, ...publicTokenSet } = await refreshGrant(
-      dependencies,
-      state,
-      publicScope,
-      timeoutMs
-    )
-    checkPublicToken(publicTokenSet, state.fields.internal_token)
-    const { accessToken } = publicTokenSet
-    const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
+    const granted = await refreshGrant(dependencies, state, publicScope, timeoutMs)
+    const { claims, identity, accessToken, refreshToken } = granted
+    checkPublicToken(granted, state.fields)
+    const fields = { ...state.fields, public_token: accessToken, refresh_token: refreshToken, expires_at }
     return { state: { kind: 'complete', fields, identity }, claims }
   }
 
-  function checkPublicToken({ accessToken, refreshToken, idToken, scope }: TokenSet, internalToken?: string): void {
+  function checkPublicToken(
+    { accessToken, refreshToken, idToken, scope }: RefreshedTokenSet,
+    { internal_token, refresh_token }: SessionFields
+  ): void {
     // A provider may return the access token that it has issued before. The browser must not get the scopes of that token.
-    const granted = accessToken === internalToken ? [...internalScopes, ...(scope ?? [])] : scope
+    const granted = accessToken === internal_token ? [...internalScopes, ...(scope ?? [])] : scope
     const excess = excessScopes({ accessToken, scope: granted }, publicScopes)
     if (excess.length === 0) return
     const list = listScopes(excess, [accessToken, refreshToken, idToken])
-    throw unusableTokens(`the public token has more than the public scopes (${list})`, { refreshToken })
+    throw unusableTokens(`the public token has more than the public scopes (${list})`, {
+      refreshToken: refreshToken === refresh_token ? undefined : refreshToken
+    })
   }
 
   function displayName(userInfo: UserInfo): string {
@@ -252,14 +233,18 @@ export function createDualMode(
     loginScope: internalScope,
     offersPublicToken: true,
     async exchangeCode(grant) {
-      const { identity, claims, scopesMissing, ...internal } = await codeGrant(dependencies, grant, {
+      const { claims, scopesMissing, ...internal } = await codeGrant(dependencies, grant, {
         scopes: internalScopes,
         displayName
       })
-      const expires_at = expiresAt(internal, now())
-      const fields = { internal_token: internal.accessToken, refresh_token: internal.refreshToken, expires_at }
+      const { identity, expiresAt } = internal
+      const fields = {
+        internal_token: internal.accessToken,
+        refresh_token: internal.refreshToken,
+        expires_at: expiresAt
+      }
       return {
-        state: { kind: 'half-refreshed', fields, identity, internalExpiresAt: expires_at },
+        state: { kind: 'half-refreshed', fields, identity, internalExpiresAt: expiresAt },
         claims,
         scopesMissing
       }

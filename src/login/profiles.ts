@@ -21,24 +21,13 @@ interface ProfileDependencies {
   readonly userSessions?: Pick<UserSessions, 'addNames'> | undefined
 }
 
-export interface Profiles {
-  /**
-   * Returns the display name of the user who signed in, at most 1,000 characters. It comes from the provider's user info
-   * endpoint. If that has no name, refuses the access token or does not exist, the name comes from the ID token of the login, or
-   * is its `sub`. Without an ID token, it is empty. Requests of one session within `cacheTtlSeconds` share one call to the provider.
-   * Rejects with OAuthError or ProviderError. Errors are not cached.
-   * @param accessToken the internal token of the session, which is the access token that stays on the server
-   */
-  displayName(session: Pick<SessionRecord, 'id' | 'identity'>, accessToken: string): Promise<string>
-  /** Removes the name of a logged-out session from the cache. */
-  forget(sessionId: string): void
-}
+export type Profiles = ReturnType<typeof createProfiles>
 
 // The cache takes at most 20 MB, even if every name has 1,000 characters.
 const MAX_CACHED = 10_000
 
 /** @example const name = await createProfiles(dependencies).displayName(record, accessToken) */
-export function createProfiles({ mode, idp, now, cacheTtlSeconds, userSessions }: ProfileDependencies): Profiles {
+export function createProfiles({ mode, idp, now, cacheTtlSeconds, userSessions }: ProfileDependencies) {
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
@@ -56,7 +45,17 @@ export function createProfiles({ mode, idp, now, cacheTtlSeconds, userSessions }
   }
 
   return {
-    displayName({ id: sessionId, identity }, accessToken) {
+    /**
+     * Returns the display name of the user who signed in, at most 1,000 characters. It comes from the provider's user info
+     * endpoint. If that has no name, refuses the access token or does not exist, the name comes from the ID token of the login, or
+     * is its `sub`. Without an ID token, it is empty. Requests of one session within `cacheTtlSeconds` share one call to the provider.
+     * Rejects with OAuthError or ProviderError. Errors are not cached.
+     * @param accessToken the internal token of the session, which is the access token that stays on the server
+     */
+    displayName(
+      { id: sessionId, identity }: Pick<SessionRecord, 'id' | 'identity'>,
+      accessToken: string
+    ): Promise<string> {
       const known = cached.get(sessionId)
       if (known) return known
       const name = ask(identity, accessToken)
@@ -66,7 +65,8 @@ export function createProfiles({ mode, idp, now, cacheTtlSeconds, userSessions }
       })
       return name
     },
-    forget(sessionId) {
+    /** Removes the name of a logged-out session from the cache. */
+    forget(sessionId: string): void {
       cached.delete(sessionId)
     }
   }

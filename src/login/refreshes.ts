@@ -25,22 +25,10 @@ interface Running {
   readonly ended: Promise<Refreshed>
 }
 
-/** Returns the logger of a request. This is a function, because most requests log nothing and need no logger. */
-type LazyLog = () => Log
-
-export interface Refreshes {
-  /**
-   * Returns the current session of a request, and refreshes it if its tokens have expired. If it is `live`, its tokens are valid.
-   * If the revision of its record differs from that of `session`, the browser needs a new cookie. Does not reject if the store or
-   * the identity provider fails.
-   */
-  current(session: CookieSession, log: LazyLog): Promise<Current>
-  /** Resolves when no refresh is in progress. */
-  ended(): Promise<void>
-}
+export type Refreshes = ReturnType<typeof createRefreshes>
 
 /** @example const current = await createRefreshes(dependencies).current(session, () => log) */
-export function createRefreshes(dependencies: RefreshesDependencies): Refreshes {
+export function createRefreshes(dependencies: RefreshesDependencies) {
   const { mode, sessions, clock, timeoutSeconds, metrics = noMetrics } = dependencies
   const schedule = createRefreshSchedule({ ...dependencies, now: sessions.now })
   const report = createRefreshReport({ mode: mode.name, metrics, now: sessions.now })
@@ -89,7 +77,13 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
   }
 
   return {
-    async current(session, requestLog) {
+    /**
+     * Returns the current session of a request, and refreshes it if its tokens have expired. If it is `live`, its tokens are valid.
+     * If the revision of its record differs from that of `session`, the browser needs a new cookie. Does not reject if the store or
+     * the identity provider fails.
+     * @param requestLog returns the logger of the request. Most requests log nothing and need none
+     */
+    async current(session: CookieSession, requestLog: () => Log): Promise<Current> {
       const elapsedMs = startStopwatch(clock)
       // Read the store first, even if the session is due for a refresh. Otherwise, if a pause or the recovery time prevented the
       // refresh, the request would not notice that the session is over.
@@ -112,7 +106,8 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
       }
       return found
     },
-    async ended() {
+    /** Resolves when no refresh is in progress. */
+    async ended(): Promise<void> {
       while (running.size > 0) await Promise.allSettled([...running.values()].map(({ ended }) => ended))
     }
   }

@@ -49,26 +49,13 @@ export interface StrayLogin extends LoginFacts, Pick<LoginTransaction, 'id' | 'r
   readonly kind: 'expired' | 'unbound' | 'otherBrowser'
 }
 
-interface StartedLogin {
-  readonly state: string
-  readonly codeChallenge: string
-  readonly nonce: string
-}
-
 /** The result of reading the `state` at the callback. `foreign`: this deployment did not create the `state`. */
 type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
   | StrayLogin
   | { readonly kind: 'foreign' }
 
-export interface LoginTransactions {
-  /**
-   * Starts a login.
-   * @param browserId the value of the login cookie, created by `newBrowserId`
-   */
-  begin(browserId: string, returnTo: string, facts?: LoginFacts): StartedLogin
-  open(state: string, browserId: string | undefined): OpenedState
-}
+export type LoginTransactions = ReturnType<typeof createLoginTransactions>
 
 interface SealedState {
   readonly seed: string
@@ -90,9 +77,13 @@ export function newBrowserId(): string {
   return drawText(() => randomBytes(RANDOM_BYTES))
 }
 
-export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {
+export function createLoginTransactions(sealer: Sealer, now: () => number) {
   return {
-    begin(browserId, returnTo, facts = {}) {
+    /**
+     * Starts a login.
+     * @param browserId the value of the login cookie, created by `newBrowserId`
+     */
+    begin(browserId: string, returnTo: string, facts: LoginFacts = {}) {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
       const browser = fingerprintOf(browserId)
@@ -102,7 +93,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       const { codeVerifier, nonce } = secretsOf(seed, browserId)
       return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
     },
-    open(state, browserId) {
+    open(state: string, browserId: string | undefined): OpenedState {
       const plaintext = sealer.open(state, CONTEXT)
       if (!plaintext) return { kind: 'foreign' }
       const { seed, browser, exp: expiresAt, ...facts } = JSON.parse(plaintext.toString()) as SealedState

@@ -5,22 +5,7 @@ import { homeUrlOf } from '../config/types/urls.js'
 import { type GetEndpoint, issuerOf } from './metadata.js'
 import { quirksOf } from './quirks.js'
 
-export interface BrowserUrls {
-  /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
-  authorizationUrl(request: AuthorizationRequest): Promise<string>
-  /**
-   * Returns the URL that a browser opens to sign out at the provider (OpenID Connect RP-Initiated Logout section 2). The provider
-   * then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
-   * @param idTokenHint the newest ID token of the session. It is left out if the URL would be too long.
-   */
-  endSessionUrl(idTokenHint?: string): Promise<string | undefined>
-  /**
-   * True if a logout can send this ID token as a hint, so that the session should keep it. If the end-session endpoint is unknown
-   * at the moment, the token may be needed later. Does not wait for discovery, because the refresh token that came with the ID
-   * token is not stored yet.
-   */
-  takesLogoutHint(idToken: string): Promise<boolean>
-}
+export type BrowserUrls = ReturnType<typeof createBrowserUrls>
 
 interface AuthorizationRequest {
   readonly scope: string
@@ -35,10 +20,15 @@ interface AuthorizationRequest {
 // Entra and many proxies refuse longer URLs. An ID token with many groups alone can have 10,000 characters.
 const MAX_LOGOUT_URL_LENGTH = 2000
 
-export function createBrowserUrls(platform: Config['platform'], endpoint: GetEndpoint): BrowserUrls {
+export function createBrowserUrls(platform: Config['platform'], endpoint: GetEndpoint) {
   const { clientId, callbackUrl: redirectUri } = platform
   const issuer = issuerOf(platform)
 
+  /**
+   * Returns the URL that a browser opens to sign out at the provider (OpenID Connect RP-Initiated Logout section 2). The provider
+   * then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
+   * @param idTokenHint the newest ID token of the session. It is left out if the URL would be too long.
+   */
   async function endSessionUrl(idTokenHint?: string): Promise<string | undefined> {
     const endSessionEndpoint = await endpoint('endSessionEndpoint')
     if (endSessionEndpoint === undefined) return undefined
@@ -55,7 +45,9 @@ export function createBrowserUrls(platform: Config['platform'], endpoint: GetEnd
   }
 
   return {
-    async authorizationUrl({ nonce, state, scope, prompt, codeChallenge }) {
+    /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
+    async authorizationUrl(request: AuthorizationRequest): Promise<string> {
+      const { nonce, state, scope, prompt, codeChallenge } = request
       const url = new URL(await endpoint('authorizationEndpoint'))
       // The parameters have the same order as in the SDK of Autodesk Platform Services.
       const parameters = {
@@ -76,7 +68,12 @@ export function createBrowserUrls(platform: Config['platform'], endpoint: GetEnd
       return url.href
     },
     endSessionUrl,
-    async takesLogoutHint(idToken) {
+    /**
+     * True if a logout can send this ID token as a hint, so that the session should keep it. If the end-session endpoint is unknown
+     * at the moment, the token may be needed later. Does not wait for discovery, because the refresh token that came with the ID
+     * token is not stored yet.
+     */
+    async takesLogoutHint(idToken: string): Promise<boolean> {
       const found = endpoint('endSessionEndpoint').then(
         url => ({ url }),
         () => undefined

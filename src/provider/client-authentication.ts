@@ -8,14 +8,7 @@ import { quirksOf } from './quirks.js'
 
 export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId'>
 
-export interface ClientAuthentication {
-  /** Returns the form with the parameters or the header that authenticate this client. */
-  authenticated(form: Record<string, string>): Promise<Pick<TransportRequest, 'form' | 'headers'>>
-  /** Replaces the client secret and the private key. The next request uses the new credentials. */
-  replaceCredentials(fresh: Credentials): void
-  /** Returns a random name of the current credentials in this process. */
-  credentialsId(): string
-}
+export type ClientAuthentication = ReturnType<typeof createClientAuthentication>
 
 interface ClientAuthenticationDependencies {
   readonly platform: Config['platform']
@@ -31,11 +24,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 // the two servers.
 const ASSERTION_LIFETIME_SECONDS = 120
 
-export function createClientAuthentication({
-  platform,
-  endpoint,
-  now
-}: ClientAuthenticationDependencies): ClientAuthentication {
+export function createClientAuthentication({ platform, endpoint, now }: ClientAuthenticationDependencies) {
   const { clientId, clientAuthMethod } = platform
   const issuer = issuerOf(platform)
   let { clientSecret } = platform
@@ -44,7 +33,8 @@ export function createClientAuthentication({
   let id = randomId()
 
   return {
-    async authenticated(form) {
+    /** Returns the form with the parameters or the header that authenticate this client. */
+    async authenticated(form: Record<string, string>): Promise<Pick<TransportRequest, 'form' | 'headers'>> {
       const tokenEndpoint = await endpoint('tokenEndpoint')
       if (clientAuthMethod === 'private_key_jwt' && signingKey) {
         // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
@@ -61,8 +51,10 @@ export function createClientAuthentication({
       basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
       return { form, headers: { authorization: `Basic ${basicCredentials}` } }
     },
+    /** Returns a random name of the current credentials in this process. */
     credentialsId: () => id,
-    replaceCredentials(fresh) {
+    /** Replaces the client secret and the private key. The next request uses the new credentials. */
+    replaceCredentials(fresh: Credentials): void {
       const freshKey = signingKeyOf(fresh)
       if (fresh.clientSecret !== clientSecret || !isSameKey(freshKey, signingKey)) id = randomId()
       clientSecret = fresh.clientSecret

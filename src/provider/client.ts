@@ -14,7 +14,7 @@ import { isJsonObject } from '../base/json.js'
 import type { Config } from '../config/settings.js'
 import type { TransportRequest, TransportResponse } from './attempt.js'
 import { type BrowserUrls, createBrowserUrls } from './browser-urls.js'
-import { type ClientAuthentication, type Credentials, createClientAuthentication } from './client-authentication.js'
+import { type ClientAuthentication, createClientAuthentication } from './client-authentication.js'
 import { type UserInfo, userInfoOf } from './id-token.js'
 import { errorOf, gatewayCodeOf, isErrorCode, meaningOf } from './meaning.js'
 import {
@@ -32,7 +32,9 @@ import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { QueueOptions, Transport } from './transport.js'
 
 /** The client of the identity provider. All requests throw OAuthError or ProviderError. */
-export interface IdentityProvider extends BrowserUrls {
+export interface IdentityProvider
+  extends BrowserUrls,
+    Pick<ClientAuthentication, 'replaceCredentials' | 'credentialsId'> {
   readonly metadata: GetMetadata
   readonly endpoint: GetEndpoint
   /** The configured issuer. Undefined if only the endpoints are configured. */
@@ -71,10 +73,6 @@ export interface IdentityProvider extends BrowserUrls {
    * a token has no effect, so a request without a response is repeated, but each time on a new connection.
    */
   revokeRefreshToken(refreshToken: string): Promise<void>
-  /** Replaces the client secret and the private key. The next request uses the new credentials. */
-  replaceCredentials(fresh: Credentials): void
-  /** Returns a random name of the current credentials in this process. */
-  credentialsId(): string
 }
 
 const REVOCATION_TIMEOUT_MS = 2000
@@ -190,26 +188,25 @@ interface RevocationDependencies {
 }
 
 function createRevokeRefreshToken({ transport, endpoint, client }: RevocationDependencies) {
-  async function requestRevocation(
+  async function revoke(
     refreshToken: string,
     limits: Pick<TransportRequest, 'timeoutMs' | 'onNewConnection'>
-  ): Promise<TransportResponse | undefined> {
+  ): Promise<void> {
     const url = await endpoint('revocationEndpoint')
+    if (url === undefined) return
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
-    if (!url) return undefined
-    return transport.call({ endpoint: 'revocation', url, ...limits, ...(await client.authenticated(form)) })
+    const request = { endpoint: 'revocation', url, ...limits, ...(await client.authenticated(form)) } as const
+    const response = await transport.call(request)
+    if (response.status !== 200) throw failure('revocation', response)
   }
 
   return async function revokeRefreshToken(refreshToken: string): Promise<void> {
     const started = performance.now()
     for (let attempt = 1; ; attempt++) {
       // All attempts together have one time limit.
-      const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
-      const limits = { timeoutMs: Math.max(1, Math.round(left)), onNewConnection: attempt > 1 }
+      const timeoutMs = Math.max(1, Math.round(REVOCATION_TIMEOUT_MS - (performance.now() - started)))
       try {
-        const response = await requestRevocation(refreshToken, limits)
-        if (response === undefined || response.status === 200) return
-        throw failure('revocation', response)
+        return await revoke(refreshToken, { timeoutMs, onNewConnection: attempt > 1 })
       } catch (error) {
         if (attempt === REVOCATION_ATTEMPTS || !mayRepeatRevocation(error)) throw error
       }

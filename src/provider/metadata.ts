@@ -181,7 +181,7 @@ export function createMetadata(
     const problems: string[] = []
     // Logins work without these endpoints, so an unusable one must not make every login fail.
     const optional = (name: string, configured?: string) => {
-      if (configured !== undefined) return configured === 'none' ? undefined : configured
+      if (configured !== undefined) return unlessNone(configured)
       const found = endpointIn(document, name, issuer)
       if ('url' in found) return found.url
       if (document[name] !== undefined) problems.push(found.problem)
@@ -235,9 +235,8 @@ export function createMetadata(
 export function createEndpoint(platform: Endpoints, metadata: GetMetadata): GetEndpoint {
   return async function endpoint(name) {
     const configured = platform[name]
-    if (configured !== undefined && configured !== 'none') return configured as ProviderMetadata[typeof name]
-    if (configured === 'none') return undefined as ProviderMetadata[typeof name]
-    return (await metadata())[name]
+    if (configured === undefined) return (await metadata())[name]
+    return unlessNone(configured) as ProviderMetadata[typeof name]
   }
 }
 

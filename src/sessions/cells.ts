@@ -6,41 +6,33 @@
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import type { End } from './transitions.js'
 
-/**
- * The reason why the store is unavailable:
- * - `redis`: Redis is unreachable, too slow, or refuses the command
- * - `unreadable`: this cell has the wrong type, or this process does not have the secret that encrypted it
- * - `conflict`: other processes changed this cell during every attempt
- * - `full`: the memory for sessions is full
- */
-type StoreProblem = 'redis' | 'unreadable' | 'conflict' | 'full'
-
-const MESSAGES: Readonly<Record<StoreProblem, string>> = {
-  redis: 'Redis is unavailable',
-  unreadable: 'the stored data cannot be read: it was encrypted with another secret, or it has the wrong type',
-  conflict: 'other processes are changing the same data',
-  full: 'this process has reached its limit of sessions'
-}
-
-const REASONS: Readonly<Record<StoreProblem, FailureReason>> = {
-  redis: 'redis_unavailable',
-  unreadable: 'stored_data_unreadable',
-  conflict: 'redis_unavailable',
-  full: 'session_limit_reached'
-}
+/** Why the store is unavailable. */
+const PROBLEMS = {
+  /** Redis is unreachable, too slow, or refuses the command. */
+  redis: { message: 'Redis is unavailable', reason: 'redis_unavailable' },
+  /** This cell has the wrong type, or this process does not have the secret that encrypted it. */
+  unreadable: {
+    message: 'the stored data cannot be read: it was encrypted with another secret, or it has the wrong type',
+    reason: 'stored_data_unreadable'
+  },
+  /** Other processes changed this cell during every attempt. */
+  conflict: { message: 'other processes are changing the same data', reason: 'redis_unavailable' },
+  /** The memory for sessions is full. */
+  full: { message: 'this process has reached its limit of sessions', reason: 'session_limit_reached' }
+} satisfies Readonly<Record<string, { message: string; reason: FailureReason }>>
 
 /** The store is unavailable. The same request can be repeated later. */
 export class StoreUnavailableError extends KnownError {
   override readonly name = 'StoreUnavailableError'
-  readonly problem: StoreProblem
+  readonly problem: keyof typeof PROBLEMS
   override readonly reason: FailureReason
   /** The time in seconds after which the same request may succeed. */
   readonly retryAfterSeconds: number
 
-  constructor(problem: StoreProblem) {
-    super(MESSAGES[problem])
+  constructor(problem: keyof typeof PROBLEMS) {
+    super(PROBLEMS[problem].message)
     this.problem = problem
-    this.reason = REASONS[problem]
+    this.reason = PROBLEMS[problem].reason
     // Only the operator can fix unreadable data, so clients wait longer before the next attempt.
     this.retryAfterSeconds = problem === 'unreadable' ? 5 : 1
   }

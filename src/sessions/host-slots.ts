@@ -24,26 +24,9 @@ interface HostSlotsOptions extends PortSocketOptions {
   readonly owner: string
 }
 
-export interface HostSlots {
-  /** Returns the `Owner` that this process writes into its leases. If it has not bound the socket, the owner has no host slot. */
-  me(): Owner
-  /**
-   * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens on
-   * its port. On a system without abstract sockets, the process has no host slot. If such a process dies, its leases end only when
-   * they expire.
-   */
-  start(port: number): void
-  /** Also call this function after each new connection, because Redis may have lost the start time of this process. Never rejects. */
-  announce(): Promise<void>
-  /**
-   * True if the owner of the lease has died, because a later process has bound the socket at the same host slot.
-   * @throws StoreUnavailableError
-   */
-  isDead(lease: Lease): Promise<boolean>
-  close(): void
-}
+export type HostSlots = ReturnType<typeof createHostSlots>
 
-export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions): HostSlots {
+export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions) {
   const socket = createPortSocket(options)
   /** Undefined until this process has bound the socket. */
   let hostSlot: HostSlot | undefined
@@ -54,7 +37,10 @@ export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions):
     return isCopy ? undefined : hostSlot
   }
 
-  /** Stores the time at which this process bound its socket. */
+  /**
+   * Stores the time at which this process bound its socket. Also call this function after each new connection, because Redis may have
+   * lost this time. Never rejects.
+   */
   async function announce(): Promise<void> {
     const announced = current()
     if (!announced) return
@@ -70,11 +56,17 @@ export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions):
   }
 
   return {
-    me() {
+    /** Returns the `Owner` that this process writes into its leases. If it has not bound the socket, the owner has no host slot. */
+    me(): Owner {
       const bound = current()
       return bound ? { owner, hostSlot: bound.name, since: bound.since } : { owner }
     },
-    start(port) {
+    /**
+     * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens on
+     * its port. On a system without abstract sockets, the process has no host slot. If such a process dies, its leases end only when
+     * they expire.
+     */
+    start(port: number): void {
       const name = nameOfHostSlot(port)
       if (isStarted || name === undefined) return
       isStarted = true
@@ -84,12 +76,16 @@ export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions):
       })
     },
     announce,
-    async isDead({ hostSlot, since }) {
+    /**
+     * True if the owner of the lease has died, because a later process has bound the socket at the same host slot.
+     * @throws StoreUnavailableError
+     */
+    async isDead({ hostSlot, since }: Lease): Promise<boolean> {
       if (hostSlot === undefined || since === undefined) return false
       const newest = await cells.read(hostSlot)
       return newest !== undefined && newest > since
     },
-    close() {
+    close(): void {
       hostSlot = undefined
       socket.close()
     }

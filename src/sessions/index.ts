@@ -23,8 +23,8 @@ import type { RedisUrl } from '../config/types/redis-url.js'
 import type { Keyring } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
 import type { Message, Values } from './cells.js'
-import { createSessions, type ProcessSessions } from './create-sessions.js'
-import { createHostSlots, type HostSlots } from './host-slots.js'
+import { createSessions } from './create-sessions.js'
+import { createHostSlots } from './host-slots.js'
 import { createMemoryCells, createMemoryValues } from './memory-cells.js'
 import { type ConnectionTiming, openConnection } from './redis/connection.js'
 import {
@@ -37,7 +37,7 @@ import {
 } from './redis/redis-cells.js'
 import { openRedisClient } from './redis/redis-client.js'
 import { type Cell, isLogin } from './transitions.js'
-import { createUserSessions, type UserList, type UserSessions } from './users/user-sessions.js'
+import { createUserSessions, type UserList } from './users/user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
 export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis/redis-database.js'
@@ -63,16 +63,7 @@ export interface StoreOptions {
 /** `off` means that no Redis is configured, and `down` that it does not work at the moment. */
 export type RedisStatus = 'up' | 'down' | 'off'
 
-export interface Stores {
-  readonly sessions: ProcessSessions
-  /** Undefined unless `platform.backchannelLogout` is on. */
-  readonly userSessions: UserSessions | undefined
-  readonly hostSlots: HostSlots
-  status(): RedisStatus
-  /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
-  isStarting(): boolean
-  close(): Promise<void>
-}
+export type Stores = ReturnType<typeof createStores>
 
 // Anybody can create the cell of a login by sending a made-up code, so such a cell has a short lifetime. But the cell must
 // outlive the `state` of the login, which is valid for 10 minutes. The cell also stores that the login has ended, and without the
@@ -88,7 +79,7 @@ const NODES_RECOVERY_MS = 5000
  * Creates the store and returns immediately. The connection to Redis opens in the background, and calls to the store wait for it.
  * @example const { sessions } = createStores(config, { keyring, clock, log })
  */
-export function createStores(config: Config, options: StoreOptions): Stores {
+export function createStores(config: Config, options: StoreOptions) {
   const {
     redis: { url: redisUrl },
     session
@@ -155,11 +146,13 @@ export function createStores(config: Config, options: StoreOptions): Stores {
 
   return {
     sessions,
+    /** Undefined unless `platform.backchannelLogout` is on. */
     userSessions,
     hostSlots,
-    status: () => (redis ? (redis.connection.isAvailable() ? 'up' : 'down') : 'off'),
-    isStarting: () => redis?.connection.isStarting() ?? false,
-    async close() {
+    status: (): RedisStatus => (redis ? (redis.connection.isAvailable() ? 'up' : 'down') : 'off'),
+    /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
+    isStarting: (): boolean => redis?.connection.isStarting() ?? false,
+    async close(): Promise<void> {
       sessions.close()
       userSessions?.close()
       hostSlots.close()

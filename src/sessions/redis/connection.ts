@@ -28,30 +28,7 @@ interface ConnectionListener {
 
 const NOBODY: ConnectionListener = { connected() {}, message() {} }
 
-export interface Connection {
-  /**
-   * Sends a command and returns its reply.
-   * @throws StoreUnavailableError
-   */
-  send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
-  /** Replaces the listener. */
-  listen(next: ConnectionListener): void
-  /** Returns the time at which the last connection opened, on the monotonic clock. Returns undefined before the first connection. */
-  connectedAt(): number | undefined
-  /**
-   * True from the start of the process until the first connection, but at most for 30 seconds. Until then, this process does not
-   * know which sessions were logged out.
-   */
-  isStarting(): boolean
-  /**
-   * True if the reply to a command was too long within the last hour. Another one would close the connection of all sessions
-   * again, so the length of a value must be read first.
-   */
-  mayBeTooLong(): boolean
-  /** False if Redis is unavailable or rejects writes. */
-  isAvailable(): boolean
-  close(): Promise<void>
-}
+export type Connection = ReturnType<typeof openConnection>
 
 interface ConnectionOptions {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
@@ -81,209 +58,107 @@ const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500
 
 /** Starts to open the connection and returns immediately. */
-export function openConnection(options: ConnectionOptions): Connection {
-  const { clock } = options
-  const { commandMs, startMs } = { ...CONNECTION_TIMING, ...options.timing }
+export function openConnection({ open, channel, probe, isCluster, log, clock, timing }: ConnectionOptions) {
+  const { commandMs, startMs } = { ...CONNECTION_TIMING, ...timing }
   const sinceStartMs = startStopwatch(clock)
-  const state = createState()
-  const outage = createOutageReport(options.log, clock)
-  const health = createHealth({ ...options, state, outage, commandMs, client: () => client, startRecovery })
-  const subscription = createSubscriptionReport(options.log)
+  const report = createReport(log, clock)
+  /** Continue the commands that wait for a connection. */
+  const waiting = new Set<() => void>()
   let listener: ConnectionListener = NOBODY
   let client: RedisClient | undefined
-  let connectedAt: number | undefined
-  let sinceTooLongMs = () => Number.POSITIVE_INFINITY
-
-  function startRecovery(): void {
-    connectedAt = clock.monotonic()
-    listener.connected()
-  }
-
-  health.startConnecting(startMs)
-  const opening = options
-    .open({
-      channels: [options.channel],
-      onReady: health.probe,
-      onLost: health.connectionLost,
-      onError: state.noteError,
-      // This process had no subscription until now, so it may have missed a `lost` message, which asks it to restore a session.
-      // Restore all sessions, as after a new connection.
-      onSubscribed() {
-        subscription.began()
-        listener.connected()
-      },
-      onSubscribeFailed: subscription.failed,
-      onReplyTooLong() {
-        sinceTooLongMs = startStopwatch(clock)
-      },
-      // The new master of a slot may lack the last writes of the old master, so the store must restore sessions.
-      onNodeChange: () => state.is('up') && startRecovery(),
-      onMessage: (_channel, text) => listener.message(text)
-    })
-    .then(
-      opened => {
-        client = opened
-        health.probe()
-      },
-      error => health.goDown(reasonOf(error))
-    )
-
-  return {
-    async send(command) {
-      await state.untilConnected()
-      if (!state.is('up') || !client) throw new StoreUnavailableError('redis')
-      try {
-        return await within(commandMs, command(client.commands), clock)
-      } catch (error) {
-        if (isWrongType(error)) throw new StoreUnavailableError('unreadable')
-        health.commandFailed(error)
-        throw new StoreUnavailableError('redis')
-      }
-    },
-    listen(next) {
-      listener = next
-    },
-    connectedAt: () => connectedAt,
-    isStarting: () => !state.hasBeenUp() && sinceStartMs() < START_MS,
-    mayBeTooLong: () => sinceTooLongMs() < SUSPICIOUS_MS,
-    isAvailable: state.isAvailable,
-    async close() {
-      if (state.is('closed')) return
-      health.close()
-      listener = NOBODY
-      await opening
-      await client?.close()
-    }
-  }
-}
-
-/** Holds the state of the connection, and the commands that wait for a connection. */
-function createState() {
-  let current: State = 'connecting'
+  let state: State = 'connecting'
+  let hasBeenUp = false
   // The reason why Redis rejects writes although the connection works, for example OOM, NOREPLICAS or READONLY. Reads still work.
   let rejection: string | undefined
   let lastError: Error | undefined
-  let hasBeenUp = false
-  const waiting = new Set<() => void>()
+  let connectedAt: number | undefined
+  let sinceTooLongMs = () => Number.POSITIVE_INFINITY
+  let isProbing = false
+  let stopConnectTimer = () => {}
+  let stopProbeTimer = () => {}
 
   function change(next: State): void {
-    if (next === 'up' && current === 'up') return
-    current = next
+    if (next === 'up' && state === 'up') return
+    state = next
     hasBeenUp ||= next === 'up'
     for (const resume of waiting) resume()
     waiting.clear()
   }
 
-  return {
-    change,
-    is: (state: State) => current === state,
-    hasBeenUp: () => hasBeenUp,
-    isRejecting: () => rejection !== undefined,
-    isAvailable: () => current !== 'down' && rejection === undefined,
-    /** Returns the milliseconds until the next probe, or undefined if no probe is needed. */
-    probeDelayMs(): number | undefined {
-      if (current === 'connecting') return PROBE_CONNECTING_MS
-      return current === 'down' || (current === 'up' && rejection !== undefined) ? PROBE_INTERVAL_MS : undefined
-    },
-    rejectWrites(reason: string): void {
-      rejection = reason
-    },
-    noteError(error: Error): void {
-      lastError = error
-    },
-    /** Returns why there is no connection. */
-    lastReason: () => (lastError ? reasonOf(lastError) : 'no_connection'),
-    /** Returns true if Redis did not accept writes until now. */
-    acceptWrites(): boolean {
-      const isNew = current !== 'up' || rejection !== undefined
-      rejection = undefined
-      lastError = undefined
-      change('up')
-      return isNew
-    },
-    async untilConnected(): Promise<void> {
-      while (current === 'connecting') await new Promise<void>(resolve => waiting.add(resolve))
-    }
-  }
-}
-
-interface HealthOptions extends Pick<ConnectionOptions, 'probe' | 'isCluster' | 'clock'> {
-  readonly state: ReturnType<typeof createState>
-  readonly outage: ReturnType<typeof createOutageReport>
-  readonly commandMs: number
-  /** Returns undefined until the client is loaded. */
-  readonly client: () => RedisClient | undefined
-  /** Called after each new connection, and when Redis accepts writes again. */
-  readonly startRecovery: () => void
-}
-
-/** Learns from probes and from the errors of commands whether Redis can be used, and changes the state. */
-function createHealth({ state, outage, probe, isCluster, clock, commandMs, client, startRecovery }: HealthOptions) {
-  let isProbing = false
-  let stopConnectTimer = () => {}
-  let stopProbeTimer = () => {}
-
   function startConnecting(ms: number): void {
-    state.change('connecting')
+    change('connecting')
     stopConnectTimer()
-    stopConnectTimer = clock.after(ms, () => goDown(state.lastReason()))
+    stopConnectTimer = clock.after(ms, () => goDown(lastError ? reasonOf(lastError) : 'no_connection'))
     scheduleProbe()
+  }
+
+  function connectionLost(): void {
+    if (state === 'up') startConnecting(commandMs)
   }
 
   function goDown(reason: string): void {
-    if (state.is('down') || state.is('closed')) return
+    if (state === 'down' || state === 'closed') return
     stopConnectTimer()
-    state.change('down')
-    outage.began(reason)
+    change('down')
+    report.outageBegan(reason)
     scheduleProbe()
   }
 
-  /** The store must restore sessions after a new connection, and if Redis rejected writes until now. */
   function goUp(): void {
-    if (state.is('closed')) return
+    if (state === 'closed') return
     stopConnectTimer()
-    outage.ended()
-    if (state.acceptWrites()) startRecovery()
+    report.outageEnded()
+    const isRecovery = state !== 'up' || rejection !== undefined
+    rejection = undefined
+    lastError = undefined
+    change('up')
+    if (isRecovery) startRecovery()
+  }
+
+  /** The store must restore sessions after a new connection, and if Redis rejected writes until now. */
+  function startRecovery(): void {
+    connectedAt = clock.monotonic()
+    listener.connected()
   }
 
   async function handleRejection(error: unknown): Promise<void> {
-    if (state.is('closed')) return
+    if (state === 'closed') return
     const reason = reasonOf(error)
     if (isNodeUnusable(error)) return goDown(reason)
     // Redis still serves reads, so commands are still sent.
-    state.rejectWrites(reason)
-    outage.began(reason)
+    rejection = reason
+    report.outageBegan(reason)
     // After a failover, the old master is read-only, and a new connection leads to the new master. If the new connection leads to
     // a read-only Redis again, use it for reads until the next probe.
-    if (reason === 'READONLY' && state.is('up') && !isCluster) {
+    if (reason === 'READONLY' && state === 'up' && !isCluster) {
       startConnecting(commandMs)
       isProbing = true
-      await client()?.reconnect()
+      await client?.reconnect()
       isProbing = false
       return
     }
     stopConnectTimer()
-    state.change('up')
+    change('up')
     scheduleProbe()
   }
 
   function scheduleProbe(): void {
     stopProbeTimer()
-    const delayMs = state.probeDelayMs()
-    if (delayMs !== undefined) stopProbeTimer = clock.after(delayMs, probeAndSchedule)
+    if (state === 'closed' || (state === 'up' && rejection === undefined)) return
+    const delayMs = state === 'connecting' ? PROBE_CONNECTING_MS : PROBE_INTERVAL_MS
+    stopProbeTimer = clock.after(delayMs, probeAndSchedule)
   }
 
   function probeAndSchedule(): void {
     void tryProbe().then(scheduleProbe)
   }
 
-  /** Never rejects. */
+  /** Learns whether Redis can be used. Never rejects. */
   async function tryProbe(): Promise<void> {
-    const commands = client()?.commands
-    if (isProbing || !commands || state.is('closed')) return
+    if (isProbing || !client || state === 'closed') return
     isProbing = true
     try {
-      await within(commandMs, probe(commands), clock)
+      await within(commandMs, probe(client.commands), clock)
       goUp()
     } catch (error) {
       if (isReply(error)) await handleRejection(error)
@@ -294,61 +169,113 @@ function createHealth({ state, outage, probe, isCluster, clock, commandMs, clien
     }
   }
 
-  function connectionLost(): void {
-    if (state.is('up')) startConnecting(commandMs)
+  function commandFailed(error: unknown): void {
+    // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable, so let a probe decide.
+    if (error instanceof TimeLimitError || isCluster) probeAndSchedule()
+    else if (!isReply(error)) connectionLost()
+    // If Redis rejects writes, probes are already scheduled. Each rejected write would otherwise delay the next probe.
+    else if (rejection === undefined) void handleRejection(error)
   }
 
-  return {
-    startConnecting,
-    goDown,
-    connectionLost,
-    probe: () => void tryProbe(),
-    commandFailed(error: unknown): void {
-      // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable, so let a probe decide.
-      if (error instanceof TimeLimitError || isCluster) probeAndSchedule()
-      else if (!isReply(error)) connectionLost()
-      // If Redis rejects writes, probes are already scheduled. Each rejected write would otherwise delay the next probe.
-      else if (!state.isRejecting()) void handleRejection(error)
+  startConnecting(startMs)
+  const opening = open({
+    channels: [channel],
+    onReady: () => void tryProbe(),
+    onLost: connectionLost,
+    onError(error) {
+      lastError = error
     },
-    close(): void {
-      state.change('closed')
+    // This process had no subscription until now, so it may have missed a `lost` message, which asks it to restore a session.
+    // Restore all sessions, as after a new connection.
+    onSubscribed() {
+      report.subscribed()
+      listener.connected()
+    },
+    onSubscribeFailed: report.subscriptionFailed,
+    onReplyTooLong() {
+      sinceTooLongMs = startStopwatch(clock)
+    },
+    // The new master of a slot may lack the last writes of the old master, so the store must restore sessions.
+    onNodeChange: () => state === 'up' && startRecovery(),
+    onMessage: (_channel, text) => listener.message(text)
+  }).then(
+    opened => {
+      client = opened
+      void tryProbe()
+    },
+    error => goDown(reasonOf(error))
+  )
+
+  return {
+    /**
+     * Sends a command and returns its reply.
+     * @throws StoreUnavailableError
+     */
+    async send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T> {
+      while (state === 'connecting') await new Promise<void>(resolve => waiting.add(resolve))
+      if (state !== 'up' || !client) throw new StoreUnavailableError('redis')
+      try {
+        return await within(commandMs, command(client.commands), clock)
+      } catch (error) {
+        if (isWrongType(error)) throw new StoreUnavailableError('unreadable')
+        commandFailed(error)
+        throw new StoreUnavailableError('redis')
+      }
+    },
+    /** Replaces the listener. */
+    listen(next: ConnectionListener): void {
+      listener = next
+    },
+    /** Returns the time at which the last connection opened, on the monotonic clock. Returns undefined before the first connection. */
+    connectedAt: () => connectedAt,
+    /**
+     * True from the start of the process until the first connection, but at most for 30 seconds. Until then, this process does not
+     * know which sessions were logged out.
+     */
+    isStarting: (): boolean => !hasBeenUp && sinceStartMs() < START_MS,
+    /**
+     * True if the reply to a command was too long within the last hour. Another one would close the connection of all sessions
+     * again, so the length of a value must be read first.
+     */
+    mayBeTooLong: (): boolean => sinceTooLongMs() < SUSPICIOUS_MS,
+    /** False if Redis is unavailable or rejects writes. */
+    isAvailable: (): boolean => state !== 'down' && rejection === undefined,
+    async close(): Promise<void> {
+      if (state === 'closed') return
+      change('closed')
       stopConnectTimer()
       stopProbeTimer()
+      listener = NOBODY
+      await opening
+      await client?.close()
     }
   }
 }
 
-/** Logs once when Redis becomes unavailable, and once when it is available again. */
-function createOutageReport(log: ConnectionOptions['log'], clock: Clock) {
-  let since: number | undefined
+/** Logs each outage and its end once, and once that this process gets no messages. */
+function createReport(log: ConnectionOptions['log'], clock: Clock) {
+  let outageSince: number | undefined
+  let isSubscribed = true
 
   return {
-    began(reason: string): void {
-      if (since !== undefined) return
-      since = clock.monotonic()
+    outageBegan(reason: string): void {
+      if (outageSince !== undefined) return
+      outageSince = clock.monotonic()
       const message = 'Redis is unavailable. This server keeps retrying.'
       log.warn({ event: 'redis_unavailable', error_code: reason }, message)
     },
-    ended(): void {
-      if (since === undefined) return
-      const unavailable_ms = Math.round(clock.monotonic() - since)
+    outageEnded(): void {
+      if (outageSince === undefined) return
+      const unavailable_ms = Math.round(clock.monotonic() - outageSince)
       log.info({ event: 'redis_available', unavailable_ms }, 'Redis is available again')
-      since = undefined
-    }
-  }
-}
-
-/** Logs once when this process gets no messages. */
-function createSubscriptionReport(log: ConnectionOptions['log']) {
-  let hasFailed = false
-
-  return {
-    began(): void {
-      hasFailed = false
+      outageSince = undefined
     },
-    failed(error: Error): void {
-      if (hasFailed) return
-      hasFailed = true
+    subscribed(): void {
+      isSubscribed = true
+    },
+    subscriptionFailed(error: Error): void {
+      if (!isSubscribed) return
+      isSubscribed = false
       const message =
         'This process gets no messages from other processes. Redis may forbid SUBSCRIBE, or have no free connection (maxclients).'
       log.warn({ event: 'redis_subscription_failed', error_code: reasonOf(error) }, message)

@@ -15,7 +15,8 @@ export interface UserNamesDependencies {
 export function createUserNames({ names, hasher }: UserNamesDependencies) {
   return {
     /** Stores the names in these claims in the background. A name that cannot be stored now is not stored. */
-    add(identity: Identity, claims: Readonly<Record<string, unknown>>): void {
+    add(identity: Identity | undefined, claims: Readonly<Record<string, unknown>>): void {
+      if (!identity) return
       const { iss, sub } = identity
       const add: Rule<readonly string[], void> = (subs = []) => {
         const cell = [...subs.filter(other => other !== sub), sub].slice(-MAX_USERS_OF_NAME)

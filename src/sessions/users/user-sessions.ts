@@ -4,7 +4,7 @@
  * setting `platform.backchannelLogout`.
  */
 
-import type { Identity, SessionRecord } from '../../cookie/record.js'
+import type { SessionRecord } from '../../cookie/record.js'
 import { ignoreUnavailable, StoreUnavailableError, type Values } from '../cells.js'
 import type { ProcessSessions } from '../create-sessions.js'
 import { createRetries } from '../restores.js'
@@ -21,7 +21,7 @@ import { createUserNames, nameOfUser, type UserNamesDependencies } from './user-
 
 export type { SessionsOf, UserList } from './user-lists.js'
 
-interface LoggedOut {
+export interface LoggedOut {
   readonly ids: readonly string[]
   /** The newest records of these sessions, except those that neither the store nor this process has. */
   readonly records: readonly SessionRecord[]
@@ -48,53 +48,7 @@ export interface UserWithSessions {
   readonly sessions: readonly ListedSession[]
 }
 
-export interface UserSessions {
-  /**
-   * Adds the session of a new login to the lists of its user and its `sid`. Returns false if the user has been signed out at the
-   * provider since this login. A logout that runs in parallel cannot miss the session: either the logout finds it in the list, or
-   * this function finds the time of the logout. If the store is unavailable, the session joins later.
-   */
-  join(session: SessionRecord): Promise<boolean>
-  /** Adds a session to the lists of its user again, in the background. */
-  joinAgain(id: string): void
-  /**
-   * True if a quarter of the lifetime of a session has passed since it last joined its lists, so that it should join them again.
-   */
-  shouldJoin(session: SessionRecord, now: number): boolean
-  /** Removes a logged-out session from its lists, in the background. */
-  leave(session: SessionRecord): void
-  /**
-   * Stores the names in these claims in the background, so that `listed` finds the user by them. A name that cannot be stored now
-   * is added at the next login or profile request of the user.
-   */
-  addNames(identity: Identity | undefined, claims: Readonly<Record<string, unknown>>): void
-  /**
-   * Returns the selected users who have a live session. With `by: 'any'`, a user with exactly this `sub` is the only result,
-   * because other users can choose this `sub` as their name.
-   * @throws StoreUnavailableError
-   */
-  listed(iss: string, user: UserSelector): Promise<readonly UserWithSessions[]>
-  /**
-   * Logs out all sessions that match the description `of`.
-   * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends all sessions of the `sid`, and of the
-   *   other sessions only those whose user signed in at this time or earlier. Otherwise an old logout token could end the newer
-   *   logins of a user. If a login that began before this time is still in progress, it cannot complete.
-   * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
-   */
-  logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut>
-  /**
-   * True if a logout token was used before.
-   * @param tokenId the issuer and the `jti` of the token
-   * @throws StoreUnavailableError
-   */
-  isUsed(tokenId: string): Promise<boolean>
-  /**
-   * Records that a logout token has been used. Call this function after the sessions have ended. If the store is unavailable, does
-   * nothing.
-   */
-  markUsed(tokenId: string): Promise<void>
-  close(): void
-}
+export type UserSessions = ReturnType<typeof createUserSessions>
 
 interface UserSessionsDependencies extends UserListsDependencies, UserNamesDependencies {
   readonly usedTokens: Values<true>
@@ -104,7 +58,7 @@ interface UserSessionsDependencies extends UserListsDependencies, UserNamesDepen
 
 const LOGGED_OUT_IN_PARALLEL = 100
 
-export function createUserSessions(dependencies: UserSessionsDependencies): UserSessions {
+export function createUserSessions(dependencies: UserSessionsDependencies) {
   const { usedTokens, sessions, revoke, hasher, clock, maxAgeMs } = dependencies
   const lists = createUserLists(dependencies)
   const names = createUserNames(dependencies)
@@ -144,7 +98,12 @@ export function createUserSessions(dependencies: UserSessionsDependencies): User
   }
 
   return {
-    async join(session) {
+    /**
+     * Adds the session of a new login to the lists of its user and its `sid`. Returns false if the user has been signed out at the
+     * provider since this login. A logout that runs in parallel cannot miss the session: either the logout finds it in the list, or
+     * this function finds the time of the logout. If the store is unavailable, the session joins later.
+     */
+    async join(session: SessionRecord): Promise<boolean> {
       try {
         return await lists.join(session)
       } catch (error) {
@@ -153,18 +112,35 @@ export function createUserSessions(dependencies: UserSessionsDependencies): User
         return true
       }
     },
-    joinAgain(id) {
+    /** Adds a session to the lists of its user again, in the background. */
+    joinAgain(id: string): void {
       const session = sessions.newest(id)
       if (session?.identity) joinUntilStored(session)
     },
-    shouldJoin: ({ identity, listedAt }, now) => identity !== undefined && now - (listedAt ?? 0) > maxAgeMs / 4,
-    leave({ id, identity }) {
+    /**
+     * True if a quarter of the lifetime of a session has passed since it last joined its lists, so that it should join them again.
+     */
+    shouldJoin: ({ identity, listedAt = 0 }: SessionRecord, now: number): boolean =>
+      identity !== undefined && now - listedAt > maxAgeMs / 4,
+    /** Removes a logged-out session from its lists, in the background. */
+    leave({ id, identity }: SessionRecord): void {
       const names = identity ? namesOfSession(identity).flatMap(hasher.all) : []
       for (const list of names) lists.remove(list, new Set([id])).catch(() => {})
     },
-    addNames: (identity, claims) => identity && names.add(identity, claims),
+    /**
+     * Stores the names in these claims in the background, so that `listed` finds the user by them. A name that cannot be stored now
+     * is added at the next login or profile request of the user.
+     */
+    addNames: names.add,
     listed: createListing(dependencies),
-    async logOutAll(of, issuedAt) {
+    /**
+     * Logs out all sessions that match the description `of`.
+     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends all sessions of the `sid`, and of the
+     *   other sessions only those whose user signed in at this time or earlier. Otherwise an old logout token could end the newer
+     *   logins of a user. If a login that began before this time is still in progress, it cannot complete.
+     * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
+     */
+    async logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut> {
       const names = namesOf(of).flatMap(hasher.all)
       // The provider has ended this login session, so every session of it is over, whenever it was created.
       const ofSid = new Set(of.sid === undefined ? [] : hasher.all(cellName('sid', of.iss, of.sid)))
@@ -176,8 +152,17 @@ export function createUserSessions(dependencies: UserSessionsDependencies): User
       for (const list of new Set([...names, ...ofUser])) lists.remove(list, ended).catch(() => {})
       return { ids, records }
     },
-    isUsed: async tokenId => (await usedTokens.read(hasher.newest(tokenId))) !== undefined,
-    async markUsed(tokenId) {
+    /**
+     * True if a logout token was used before.
+     * @param tokenId the issuer and the `jti` of the token
+     * @throws StoreUnavailableError
+     */
+    isUsed: async (tokenId: string): Promise<boolean> => (await usedTokens.read(hasher.newest(tokenId))) !== undefined,
+    /**
+     * Records that a logout token has been used. Call this function after the sessions have ended. If the store is unavailable, does
+     * nothing.
+     */
+    async markUsed(tokenId: string): Promise<void> {
       const used = usedTokens.change(hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
       await used.catch(ignoreUnavailable)
     },
@@ -186,7 +171,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies): User
 }
 
 /** Creates the function that lists the live sessions of users. */
-function createListing({ lists, names, sessions, hasher, maxAgeMs }: UserSessionsDependencies): UserSessions['listed'] {
+function createListing({ lists, names, sessions, hasher, maxAgeMs }: UserSessionsDependencies) {
   /**
    * Returns the contents of the cells with this name. Names are hashed with the session secret, so look up the hash of the name
    * with each secret.
@@ -209,7 +194,12 @@ function createListing({ lists, names, sessions, hasher, maxAgeMs }: UserSession
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
 
-  return async function listed(iss, { by, value }) {
+  /**
+   * Returns the selected users who have a live session. With `by: 'any'`, a user with exactly this `sub` is the only result,
+   * because other users can choose this `sub` as their name.
+   * @throws StoreUnavailableError
+   */
+  return async function listed(iss: string, { by, value }: UserSelector): Promise<readonly UserWithSessions[]> {
     const bySub = by === 'any' || by === 'sub' ? await withSessions([value]) : []
     if (by === 'sub' || bySub.length > 0) return bySub
     return withSessions((await readAll(names, nameOfUser(by === 'email' ? 'email' : 'name', iss, value))).flat())
