@@ -6,6 +6,7 @@ import { Ajv } from 'ajv'
 import test from 'ava'
 import { settingOf } from '#src/config/settings.js'
 import { filesBelow, packageJson, readText, readYaml, textBelow } from '../helpers/repository.js'
+import { words } from '../helpers/words.js'
 import {
   chartFolder,
   type Deployment,
@@ -69,9 +70,8 @@ test('every value that a template uses is in values.yaml', t => {
 
 test('every value in values.yaml is changed by an example or by a test of the rendered chart', t => {
   const inExamples = exampleNames.flatMap(name => pathsOf(readYaml(valuesFile(name))[0]).map(path => path.join('.')))
-  const inTests = [...acceptedValues, ...rejectedValues].flatMap(([set]) =>
-    set.split(',').map(one => one.replace(/[[=].*$/, ''))
-  )
+  const sets = [...acceptedValues.map(({ values }) => values), ...rejectedValues.map(([set]) => set)]
+  const inTests = sets.flatMap(set => set.split(',').map(one => one.replace(/[[=].*$/, '')))
   // The templates pass on these maps as a whole.
   const whole = /(?<=^(?:ingress\.annotations|securityContext|podSecurityContext|resources))\..*/
   for (const path of valuePaths.map(one => one.replace(whole, ''))) {
@@ -178,32 +178,6 @@ test('a Service that clients outside of the cluster can reach has no port for me
   t.deepEqual(ports, [['http'], ['metrics']])
 })
 
-test('with private_key_jwt, the pods need a private key and no client secret', t => {
-  const names = (example: string) => containerOf(example).env.map(({ name }) => name)
-  t.true(names('openshift').includes('PLATFORM_CLIENT_KEY_FILE'))
-  t.false(names('openshift').includes('PLATFORM_CLIENT_SECRET_FILE'))
-  t.false(names('two-replicas').includes('PLATFORM_CLIENT_KEY_FILE'))
-})
-
-test('a security context of the pod replaces the default as a whole, and that of the container still forbids root', t => {
-  const contextOf = (example: string) =>
-    rendered<Deployment>(example, 'Deployment')[0]?.spec.template.spec.securityContext
-  t.is(contextOf('openshift'), undefined)
-  t.deepEqual(contextOf('load-balancer'), { runAsUser: 4000, fsGroup: 4000 })
-  t.like(containerOf('openshift').securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
-})
-
-test('autoscaling replaces the fixed number of replicas, and monitoring objects have the labels by which Prometheus selects them', t => {
-  t.is(rendered<Deployment>('monitored', 'Deployment')[0]?.spec.replicas, undefined)
-  t.is(rendered('monitored', 'HorizontalPodAutoscaler').length, 1)
-  t.is(rendered<Deployment>('two-replicas', 'Deployment')[0]?.spec.replicas, 2)
-  t.is(rendered('two-replicas', 'HorizontalPodAutoscaler').length, 0)
-  for (const kind of ['ServiceMonitor', 'PrometheusRule']) {
-    const [object] = rendered('monitored', kind)
-    t.is(object?.metadata.labels?.release, 'prometheus', kind)
-  }
-})
-
 // The plain files leave these fields to Kubernetes, and need no account of their own, because they use no token.
 const ofChart = ['imagePullPolicy', 'revisionHistoryLimit', 'serviceAccountName']
 
@@ -291,17 +265,8 @@ test('the recipe for the Gateway API passes on the headers that decide if a requ
   const source = ['every-request/request-origin', 'request/navigation']
     .map(name => readText(`src/web/${name}.ts`))
     .join('\n')
-  for (const name of [
-    'origin',
-    'sec-fetch-site',
-    'sec-fetch-mode',
-    'sec-fetch-dest',
-    'sec-purpose',
-    'purpose',
-    'x-moz',
-    'upgrade',
-    'sec-websocket-version'
-  ]) {
+  for (const name of words`origin sec-fetch-site sec-fetch-mode sec-fetch-dest sec-purpose purpose x-moz upgrade
+    sec-websocket-version`) {
     t.true(source.includes(name), `${name} is no longer used`)
     t.true(headers.includes(name), name)
   }

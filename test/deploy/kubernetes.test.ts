@@ -55,15 +55,7 @@ test('every secret file that the variables name is in the mounted secret', t => 
   t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret?.secretName} `))
 })
 
-test('the pod runs the image of this version, without privileges and with a read-only file system', t => {
-  t.like(pod.spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
-  t.deepEqual(container.securityContext, {
-    runAsNonRoot: true,
-    seccompProfile: { type: 'RuntimeDefault' },
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] }
-  })
+test('the pod runs the image of this version', t => {
   t.is(container.image, `platform-auth-server:${packageJson.version}`)
 })
 

@@ -1,16 +1,9 @@
 // Walks the matrix of guides, deployments and modes. `npm run test:kubernetes` adds the chart.
-import { spawnSync } from 'node:child_process'
-import { cpSync, writeFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import test from 'ava'
 import { modes } from '../helpers/modes.js'
-import { copiedLines, guides } from '../helpers/provider-guides.js'
+import { guides } from '../helpers/provider-guides.js'
 import { serialTestWithRedis, startRedis } from '../helpers/redis.js'
-import { repository } from '../helpers/repository.js'
-import { testWhere } from '../helpers/requirement.js'
-import { tempFolder } from '../helpers/temp-folder.js'
-import { objectsIn } from './chart.js'
-import { deployments, linesFor, serverEnvOf, walk } from './matrix.js'
+import { deployments, linesFor, walk } from './matrix.js'
 
 for (const name of Object.keys(guides)) {
   serialTestWithRedis(
@@ -36,19 +29,3 @@ test('each way to read a file with settings reads the lines of each guide in the
     for (const line of lines) t.regex(line, /^[A-Z_]+=[^\s"'\\$#`]+( [^\s"'\\$#`]+)*$/)
   }
 })
-
-const hasKubectl = spawnSync('kubectl', ['kustomize', '--help']).status === 0
-
-testWhere(hasKubectl, 'kubectl is not installed')(
-  'kustomize makes a ConfigMap of server.env with these lines',
-  async t => {
-    const text = serverEnvOf(copiedLines('google'))
-    const folder = await tempFolder(t)
-    cpSync(`${repository}deploy/kubernetes`, folder, { recursive: true })
-    writeFileSync(`${folder}/server.env`, text)
-    const { stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
-    t.is(stderr, '')
-    const map = objectsIn(stdout).find(({ kind }) => kind === 'ConfigMap') as { readonly data?: object } | undefined
-    t.deepEqual(map?.data, { ...(parseEnv(text) as object) })
-  }
-)

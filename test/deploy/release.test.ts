@@ -5,9 +5,7 @@ import { filesBelow, packageJson, readText, readYaml, repository } from '../help
 import { tempFolder } from '../helpers/temp-folder.js'
 
 interface Step {
-  readonly uses?: string
   readonly run?: string
-  readonly with?: Readonly<Record<string, unknown>>
 }
 
 interface Job {
@@ -46,14 +44,6 @@ test('only the jobs that publish have permissions, and no workflow uses a stored
     notes: { contents: 'write' }
   })
   for (const file of filesBelow('.github/workflows')) t.notRegex(readText(file), /\$\{\{[^}]*\bsecrets\b/, file)
-})
-
-test('the package has provenance, and the image has two architectures, an SBOM and an attestation', t => {
-  t.true(jobs.npm?.steps.some(({ run }) => run?.includes(' --provenance ')))
-  const build = jobs.image?.steps.find(({ uses }) => uses?.startsWith('docker/build-push-action@'))
-  t.like(build?.with, { platforms: 'linux/amd64,linux/arm64', sbom: true, provenance: 'mode=max', push: true })
-  t.is(build?.with?.file, 'package/deploy/Dockerfile')
-  t.true(jobs.image?.steps.some(({ uses }) => uses?.startsWith('actions/attest-build-provenance@')))
 })
 
 test('every npm script and value that the workflow uses exists', t => {

@@ -120,10 +120,7 @@ test('a reload of the unit makes the server read its secrets again, and the intr
 })
 
 for (const [what, key, expected] of [
-  ['restarts the server after a crash', 'Restart', ['on-failure']],
   ['does not restart it after an error in its settings', 'RestartPreventExitStatus', [String(exitCodes.misused)]],
-  ['lets a system call that the filter rejects fail, and does not end the server', 'SystemCallErrorNumber', ['EPERM']],
-  ['forbids core dumps', 'LimitCORE', ['0']],
   ['starts the program of the package', 'ExecStart', [`/usr/bin/node node_modules/${program}/bin/${program}.js`]]
 ] as const) {
   test(`the unit ${what}`, t => t.deepEqual(values(key), expected))

@@ -30,27 +30,7 @@ import { documentedUser } from '../sessions/rights.js'
 const paths = ['README.md', ...filesBelow('docs').filter(path => path.endsWith('.md'))]
 const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => ({ path, ...block })))
 
-type Kind =
-  | 'image'
-  | 'gateway'
-  | 'shell'
-  | 'variables'
-  | 'settings'
-  | 'module'
-  | 'program'
-  | 'test'
-  | 'page'
-  | 'viewer'
-  | 'component'
-  | 'redis'
-  | 'findings'
-  | 'provider'
-  | 'steps'
-  | 'bundler'
-  | 'pages'
-  | 'draft'
-
-function kindOf({ path, language, text }: { path: string; language: string; text: string }): Kind | undefined {
+function kindOf({ path, language, text }: { path: string; language: string; text: string }) {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
   // Settings of an identity provider. test/real/providers/ starts the providers with the same settings.
   if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
@@ -77,7 +57,7 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   return /from 'platform-auth-server'/.test(text) ? 'program' : 'page'
 }
 
-function blocksOf(kind: Kind) {
+function blocksOf(kind: ReturnType<typeof kindOf>) {
   return blocks.filter(block => kindOf(block) === kind)
 }
 

@@ -99,10 +99,13 @@ export function malformedRequest(random: Random, seeds: Seeds): Buffer {
   )
   const line = `${method} ${isHttp ? target.replaceAll(/[^!-~]/g, encodeURIComponent) : target} ${version}`
   const fields = lines.map(line => `${isHttp ? line.replaceAll(/[^ -~\x80-\xff]/g, '') : line}\r\n`)
-  const bytes = Buffer.from(`${line}\r\n${fields.join('')}\r\n`, 'latin1')
-  return oddly(
-    () => damaged(random, bytes),
-    () => bytes
+  const whole = `${line}\r\n${fields.join('')}\r\n`
+  return Buffer.from(
+    oddly(
+      () => spoilt(random, whole),
+      () => whole
+    ),
+    'latin1'
   )
 }
 
@@ -141,26 +144,12 @@ function spoilt(random: Random, original: string): string {
     const piece = result.slice(from, to)
     const kind = random()
     if (kind < 0.5)
-      result = `${result.slice(0, from)}${pick(random, [...'AZaz09-_.;=%& \x80'])}${result.slice((from ?? 0) + 1)}`
+      result = `${result.slice(0, from)}${pick(random, [...'AZaz09-_.;=%& \x80', '\r', '\n', '\0', text(random, 8)])}${result.slice((from ?? 0) + 1)}`
     else if (kind < 0.7) result = result.slice(0, from) + result.slice(to)
     else if (kind < 0.85) result = result.slice(0, to) + piece.slice(0, 500) + result.slice(to)
     else result = piece + result.slice(0, from) + result.slice(to)
   }
   return result.slice(0, 20_000)
-}
-
-function damaged(random: Random, bytes: Buffer): Buffer {
-  const at = Math.floor(random() * bytes.length)
-  const kind = random()
-  if (kind < 0.5) {
-    const copy = Buffer.from(bytes)
-    copy[at] = Math.floor(random() * 256)
-    return copy
-  }
-  if (kind < 0.7) return bytes.subarray(0, at)
-  if (kind < 0.9)
-    return Buffer.concat([bytes.subarray(0, at), Buffer.from(text(random, 8), 'latin1'), bytes.subarray(at)])
-  return Buffer.from(Array.from({ length: 200 }, () => Math.floor(random() * 256)))
 }
 
 /** Characters from U+0000 to U+00FF, most of them printable. */

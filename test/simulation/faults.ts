@@ -1,6 +1,7 @@
 // The faults of a schedule. They strike at random times until `heal` is called.
 import { startReplica } from './replica.js'
-import type { Fault, Replica, Simulation } from './simulation.js'
+import type { Fault } from './schedule.js'
+import type { Replica, Simulation } from './simulation.js'
 
 /** @returns a function that ends all faults */
 export function startFaults(simulation: Simulation): () => void {

@@ -1,7 +1,8 @@
 // Runs simulated schedules, and prints the schedule of each seed that fails. It exits with 1 if a seed fails.
 import { parseArgs } from 'node:util'
-import { scheduleOf, simulate } from './run.js'
+import { simulate } from './run.js'
 import { safeguards } from './safeguards.js'
+import { scheduleOf } from './schedule.js'
 
 const usage = `Usage: npm run simulate -- [options]
 

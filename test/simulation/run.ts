@@ -9,7 +9,8 @@ import { createProvider, ISSUER } from './provider.js'
 import { createRedis, TIME_CHECK_MS } from './redis.js'
 import { requestLog, startReplica } from './replica.js'
 import { ALL_SAFEGUARDS, type Safeguard } from './safeguards.js'
-import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
+import type { Fault, Schedule } from './schedule.js'
+import type { Replica, Simulation } from './simulation.js'
 import { createWorld } from './world.js'
 
 interface SimulationResult {
@@ -35,74 +36,6 @@ const ACTIVE_MS = 60_000
 const LONG_ACTIVE_MS = 150_000
 // After the faults, every lease that a killed process has left behind must end.
 const HEALING_MS = 80_000
-
-const SINGLE: readonly (readonly Fault[])[] = [
-  [],
-  ['slow provider'],
-  ['busy provider'],
-  ['failing provider'],
-  ['refusing provider'],
-  ['blaming provider'],
-  ['lost response'],
-  ['stop'],
-  ['suspend'],
-  ['stop for long', 'slow provider'],
-  ['suspend for long'],
-  ['kill'],
-  ['kill', 'slow provider'],
-  ['drain', 'slow provider'],
-  ['cut off'],
-  ['kill Redis'],
-  ['stop Redis'],
-  ['slow Redis'],
-  ['flush'],
-  ['flush', 'slow provider'],
-  ['evict', 'slow provider'],
-  ['promote'],
-  ['promote', 'slow provider'],
-  ['two masters'],
-  ['two masters', 'slow provider'],
-  ['stop after grant'],
-  ['suspend after grant'],
-  ['stop while sending', 'slow provider'],
-  ['promote after logout'],
-  ['promote after commit', 'slow provider'],
-  ['kill while checking']
-]
-const MIXED: readonly (readonly Fault[])[] = [
-  [
-    'slow provider',
-    'busy provider',
-    'failing provider',
-    'stop',
-    'suspend',
-    'kill',
-    'drain',
-    'kill Redis',
-    'slow Redis'
-  ],
-  ['slow provider', 'flush', 'stop', 'suspend', 'evict'],
-  ['slow provider', 'promote', 'stop', 'kill Redis', 'busy provider', 'kill'],
-  ['cut off', 'kill Redis', 'stop Redis', 'stop', 'suspend', 'slow provider'],
-  ['two masters', 'promote', 'slow provider', 'drain', 'slow Redis'],
-  ['kill', 'drain', 'cut off', 'slow provider', 'flush', 'promote'],
-  ['kill while checking', 'kill', 'stop', 'slow Redis', 'promote'],
-  ['refusing provider', 'blaming provider', 'slow provider', 'failing provider', 'kill', 'kill Redis']
-]
-
-/** Returns the schedule of a seed. Half of the schedules have few kinds of faults, and the others combine many. */
-export function scheduleOf(seed: number): Schedule {
-  const number = Math.floor(seed / 4)
-  const list = number % 2 === 0 ? SINGLE : MIXED
-  const faults = list[Math.floor(number / 2) % list.length] as readonly Fault[]
-  return {
-    seed,
-    mode: seed % 2 === 0 ? 'single' : 'dual',
-    sessionStore: seed % 4 < 2 ? 'cookie' : 'redis',
-    isGuarded: seed % 3 === 0 || faults.includes('kill while checking'),
-    faults
-  }
-}
 
 /** Returns what is wrong with a cell that was stored, whatever happened before. */
 function* faultsOf({ entry, record }: Cell<SessionRecord>, replaced: Cell<SessionRecord> | undefined, now: number) {

@@ -8,7 +8,8 @@ import type { ProcessMemory } from '#src/sessions/memory.js'
 import type { Grant, Result } from '#src/sessions/session-types.js'
 import type { Cell, RefusalSeries, TIMES } from '#src/sessions/transitions.js'
 import { accessTokenOf } from './provider.js'
-import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
+import type { Fault, Schedule } from './schedule.js'
+import type { Replica, Simulation } from './simulation.js'
 
 /** What a simulation changes. An empty object changes nothing. */
 export interface Safeguard {

@@ -1,6 +1,7 @@
 import test from 'ava'
-import { scheduleOf, simulate } from './run.js'
+import { simulate } from './run.js'
 import { safeguards } from './safeguards.js'
+import { scheduleOf } from './schedule.js'
 
 // `npm run simulate -- --seeds N` runs any number of schedules.
 const SEEDS = 60

@@ -6,49 +6,8 @@ import type { ProcessSessions } from '#src/sessions/create-sessions.js'
 import type { SimulatedProvider } from './provider.js'
 import type { SimulatedRedis } from './redis.js'
 import type { Safeguard } from './safeguards.js'
+import type { Fault, Schedule } from './schedule.js'
 import type { SimulatedProcess, World } from './world.js'
-
-export type Fault =
-  | 'slow provider'
-  | 'busy provider'
-  | 'failing provider'
-  // The provider refuses all refresh tokens in an ambiguous way for a while.
-  | 'refusing provider'
-  // The provider blames the client whenever it gets a token of one user, for a while.
-  | 'blaming provider'
-  | 'lost response'
-  | 'stop'
-  | 'suspend'
-  | 'stop for long'
-  | 'suspend for long'
-  | 'kill'
-  | 'drain'
-  | 'cut off'
-  | 'kill Redis'
-  | 'stop Redis'
-  | 'slow Redis'
-  | 'flush'
-  | 'evict'
-  | 'promote'
-  | 'two masters'
-  // These faults strike at a moment that is chosen: after the lease was granted, while a request is in progress, at the
-  // storing of a response, during the check of the access list, and directly after a logout.
-  | 'stop after grant'
-  | 'suspend after grant'
-  | 'stop while sending'
-  | 'kill while checking'
-  | 'promote after logout'
-  | 'promote after commit'
-
-export interface Schedule {
-  readonly seed: number
-  readonly mode: 'single' | 'dual'
-  /** Where the sessions are kept, as in the setting `session.store`. */
-  readonly sessionStore: 'cookie' | 'redis'
-  /** True if an access list is checked, from which one account is removed. */
-  readonly isGuarded: boolean
-  readonly faults: readonly Fault[]
-}
 
 /** A time in which a process could not work. */
 export interface Trouble {

@@ -8,7 +8,7 @@ import type { Play, Report } from '../suite.js'
 import { type Behaviour, fine } from './calls.js'
 import { logOutSome } from './copies.js'
 import { type Mode, type Stage, setStage } from './stage.js'
-import { countEach, createTally, spread, type Tally } from './tally.js'
+import { countEach, createTally, type Tally } from './tally.js'
 import { createUser } from './user.js'
 import { type Circumstances, judgeLoss, judgeReuse } from './verdict.js'
 
@@ -158,7 +158,6 @@ export function storm<Redis extends StormRedis>(
     report.row({ failure: title, letIn, remark, ...reportLogins(report, stage, tally, circumstances) })
     report.figures({
       'users who got a 503': tally.refused.size,
-      'longest time until one of them was served, ms': Math.round(Math.max(0, ...tally.refused.values())),
       'ms until the last was served again after the storm': Math.round(Math.max(0, ...waits.map(ms => ms ?? 0))),
       'requests with a logged-out cookie': tries,
       accepted: letIn,
@@ -200,7 +199,7 @@ function circumstancesOf(
 function reportLogins(
   report: Report,
   { provider, fleet }: Stage,
-  { sessions, gone, durations, statuses, faults, ...counts }: Tally,
+  { sessions, gone, statuses, faults, ...counts }: Tally,
   circumstances: Circumstances
 ) {
   const goneAs = (wanted: string) => gone.filter(({ kind }) => kind === wanted)
@@ -212,8 +211,6 @@ function reportLogins(
   const refreshes = fleet.lines.filter(({ event }) => event === 'refresh_succeeded' || event === 'refresh_failed')
   const warnings = fleet.lines.filter(({ level, event }) => level === 'warn' && event !== 'refresh_failed')
   const complaints = [...fleet.lines.filter(isFault).map(line => JSON.stringify(line)), ...fleet.complaints]
-  const held = inFlight.flatMap(({ heldMs }) => heldMs ?? [])
-  const { median, p99, longest } = spread(durations)
   report.figures({
     sessions,
     requests: counts.requests,
@@ -227,19 +224,13 @@ function reportLogins(
     responses: countEach([...statuses].flatMap(([status, count]) => Array<string>(count).fill(String(status)))),
     'no response': counts.unanswered,
     logouts: counts.logouts,
-    'failed logins': counts.failedLogins,
-    'ms median': median,
-    p99,
-    longest
+    'failed logins': counts.failedLogins
   })
   report.figures({
     'outcomes of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))),
     warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim()))
   })
-  report.figures({
-    'reasons for tokens in flight in a killed process': countEach(inFlight.map(({ why }) => why)),
-    'longest time from response to kill, ms': Math.round(Math.max(0, ...held))
-  })
+  report.figures({ 'reasons for tokens in flight': countEach(inFlight.map(({ why }) => why)) })
   report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
   for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
   report.check(

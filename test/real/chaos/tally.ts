@@ -13,10 +13,8 @@ export function createTally() {
     /** Requests without a response, because the tab was closed or the connection broke. */
     unanswered: 0,
     statuses: new Map<number, number>(),
-    /** The users who got a 503, and the longest time until each was served again, in milliseconds. */
-    refused: new Map<User, number>(),
-    /** Milliseconds from each request to its response. */
-    durations: [] as number[],
+    /** The users who got a 503. */
+    refused: new Set<User>(),
     /** Logins that ended although the user had not logged out. */
     gone: [] as Verdict[],
     /** Descriptions of responses that must never occur. */
@@ -30,10 +28,4 @@ export function countEach(values: Iterable<string>): string {
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
   const sorted = [...counts].sort(([, a], [, b]) => b - a)
   return sorted.map(([value, count]) => `${count} × ${value}`).join(', ') || 'none'
-}
-
-export function spread(durations: readonly number[]) {
-  const sorted = [...durations].sort((a, b) => a - b)
-  const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0)
-  return { median: at(0.5), p99: at(0.99), longest: at(1) }
 }

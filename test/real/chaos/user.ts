@@ -49,8 +49,6 @@ export function createUser(options: UserOptions): User {
   let session: Promise<Session> = Promise.reject(new Error('No user signed in yet.'))
   session.catch(() => {})
   let inFlight = 0
-  // The time of the first 503 after the user was last served.
-  let refusedSince: number | undefined
   const phaseMs = random() * tokenLifetimeMs
 
   async function logIn(): Promise<Session> {
@@ -88,7 +86,6 @@ export function createUser(options: UserOptions): User {
     const started = performance.now()
     try {
       const response = await browser.fetch(path, signal ? { signal } : {})
-      tally.durations.push(performance.now() - started)
       tally.statuses.set(response.statusCode, (tally.statuses.get(response.statusCode) ?? 0) + 1)
       look(path, response, of, performance.now() - started)
       return response
@@ -100,22 +97,12 @@ export function createUser(options: UserOptions): User {
     }
   }
 
-  function measureRefusal(statusCode: number): void {
-    if (statusCode === 503) {
-      refusedSince ??= performance.now()
-      tally.refused.set(user, tally.refused.get(user) ?? 0)
-    } else if (statusCode === 200 && refusedSince !== undefined) {
-      tally.refused.set(user, Math.max(tally.refused.get(user) ?? 0, performance.now() - refusedSince))
-      refusedSince = undefined
-    }
-  }
-
   function look(path: string, response: BrowserResponse, of: Session, durationMs: number): void {
     const { statusCode, headers } = response
     const isProfile = path.endsWith('/profile')
     const complain = (what: string) => tally.faults.push(`${path}: ${what}`)
     if (headers[PROXY_HEADER]) return
-    if (of.state === 'live') measureRefusal(statusCode)
+    if (of.state === 'live' && statusCode === 503) tally.refused.add(user)
     switch (statusCode) {
       case 200: {
         const { name, access_token: accessToken } = response.json<{ name?: string; access_token?: string }>()

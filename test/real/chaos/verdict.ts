@@ -12,8 +12,6 @@ export interface Verdict {
   readonly why: string
   /** The history of a lost login, in one line. */
   readonly story?: string
-  /** For a killed process, the milliseconds between the provider's response and the kill. */
-  readonly heldMs?: number
 }
 
 export interface Circumstances {
@@ -44,12 +42,10 @@ export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstan
   const killed = circumstances.killedAt(rotation.caller)
   if (killed !== undefined && killed < responseReadAt(rotation)) {
     if (rotation.fate !== 'responded') return inFlight('the process was killed before the response came')
-    const heldMs = Math.max(0, killed - rotation.settledAt)
-    return { ...inFlight('the process was killed with the response just received'), heldMs }
+    return inFlight('the process was killed with the response just received')
   }
   if (killed !== undefined && killed < reuse.at && !circumstances.wasStored(rotation.issued)) {
-    const heldMs = Math.max(0, killed - rotation.settledAt)
-    return { ...inFlight('the process was killed before it had stored the response in Redis'), heldMs }
+    return inFlight('the process was killed before it had stored the response in Redis')
   }
   if (rotation.fate === 'responded' && circumstances.wasCutOff(rotation.caller, rotation.settledAt)) {
     return inFlight('the process stored the response in an old master')

@@ -25,6 +25,8 @@ type ApsClient = new (args: { readonly sdkManager: SdkManager }) => object
 
 const ofAps = {
   ...common,
+  // This SDK sends the form `body=abc`, whose length it needs.
+  body: 'abc',
   'completeSignedS3Upload.body': { uploadKey: 'key' },
   contentLength: 8,
   contentRange: 'bytes 0-2/3',

@@ -2,6 +2,7 @@
 // versions. `--help` lists the options.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual, parseEnv } from 'node:util'
 import {
   chartFolder,
   exampleNames,
@@ -13,9 +14,9 @@ import {
   valuesFile
 } from '../../deploy/chart.js'
 import { acceptedValues, rejectedValues } from '../../deploy/chart-values.js'
-import { ofHelm, walk } from '../../deploy/matrix.js'
+import { ofHelm, serverEnvOf, walk } from '../../deploy/matrix.js'
 import { modes } from '../../helpers/modes.js'
-import { guides } from '../../helpers/provider-guides.js'
+import { copiedLines, guides } from '../../helpers/provider-guides.js'
 import { startRedis } from '../../helpers/redis-server.js'
 import { filesBelow, readText, readYaml, repository } from '../../helpers/repository.js'
 import type { Teardown } from '../../helpers/scope.js'
@@ -133,10 +134,10 @@ function checkAll(report: Report, folder: string, updates: boolean): void {
       if (status === 0 || !stderr.includes(message)) throw new Error(`status ${status}: ${stderr}`)
     })
   }
-  for (const [values, pattern, not] of acceptedValues) {
+  for (const { values, pattern, isThere } of acceptedValues) {
     check(`the chart accepts ${values}`, () => {
       const { stdout } = succeed(template(valuesFile('two-replicas'), newest, '--set', values))
-      if (pattern.test(stdout) === (not === 'not')) throw new Error(`the output has ${not ?? 'not'} ${pattern}`)
+      if (pattern.test(stdout) !== isThere) throw new Error(`the output has ${isThere ? 'not ' : ''}${pattern}`)
       return validate(stdout, newest)
     })
   }
@@ -166,6 +167,16 @@ function checkAll(report: Report, folder: string, updates: boolean): void {
       validate(succeed(run(kustomize, ['build', 'deploy/kubernetes'])).stdout, version)
     )
   }
+  check('kustomize reads server.env as the other deployments read it', () => {
+    const copy = join(folder, 'kustomization')
+    cpSync(join(repository, 'deploy/kubernetes'), copy, { recursive: true })
+    const text = serverEnvOf(copiedLines('google'))
+    writeFileSync(join(copy, 'server.env'), text)
+    const objects = objectsIn(succeed(run(kustomize, ['build', copy])).stdout)
+    const map = objects.find(({ kind }) => kind === 'ConfigMap') as { readonly data?: object } | undefined
+    if (!isDeepStrictEqual(map?.data, { ...parseEnv(text) })) throw new Error(JSON.stringify(map?.data))
+    return undefined
+  })
   // If the schemas accepted everything, all of the checks above would pass.
   for (const path of plain) {
     for (const [what, pattern, replacement] of [

@@ -29,18 +29,6 @@ serialTest('nginx forwards, refuses and refreshes as every gateway does', async 
   }
 })
 
-test('a client cannot reach the forward-auth location of nginx', async t => {
-  const { send } = await startSite(t, nginx)
-  for (const target of LOCATION_PATHS) t.is((await send({ target })).statusCode, 404, target)
-})
-
-test('nginx redirects users without a session to the login, and back to their page', async t => {
-  const { send } = await startSite(t, nginx)
-  const { head } = await send({ target: '/app', cookie: '', headers: ['Sec-Fetch-Mode: navigate'] })
-  t.regex(head, /^HTTP\/1\.1 302 /)
-  t.regex(head, /\nLocation: \/api\/auth\/login\?return_to_raw=\/app\r/i)
-})
-
 test('no response of nginx contains the internal token, even if `internal` is missing', async t => {
   const { send, token } = await startChangedSite(t, text => text.replace('internal;', ''))
   const { statusCode, head } = await send({ target: '/_forward_auth' })
