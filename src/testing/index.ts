@@ -52,7 +52,11 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
   // Only flags override the proxy rules of a demo, so the rules are passed as flags.
   const rules = settings.apiProxy?.rules
   const flags = rules ? { 'apiProxy.rules': [rules].flat() } : {}
-  const merged = { ...merge(TEST_SETTINGS, settings), ...REDIS_SETTINGS }
+  const groups = Object.entries(TEST_SETTINGS).map(([name, ours]) => {
+    const theirs = settings[name as keyof Settings]
+    return [name, typeof ours === 'object' ? { ...ours, ...(theirs as object) } : (theirs ?? ours)]
+  })
+  const merged = { ...settings, ...Object.fromEntries(groups), ...REDIS_SETTINGS }
   const { config } = await loadConfig({ demo: true, env: false, flags, settings: merged })
   const demo = { apis: false, ...(typeof options.demo === 'object' && options.demo) }
   const server = await startServer({ ...config, redis: { ...config.redis, url: undefined } }, { ...options, demo })
@@ -72,17 +76,4 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
       throw new Error(`signing in as ${userName} ended at ${end.url} with status ${end.status}: ${await end.text()}`)
     }
   }
-}
-
-function merge(defaults: Settings, settings: Settings): Settings {
-  const merged: Record<string, unknown> = { ...defaults }
-  for (const [key, value] of Object.entries(settings)) {
-    const group = merged[key]
-    merged[key] = isGroup(group) && isGroup(value) ? { ...group, ...value } : value
-  }
-  return merged
-}
-
-function isGroup(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

@@ -5,17 +5,17 @@
  */
 const TABLE = {
   // Requests.
-  invalid_request: [400, 'Bad Request.'],
+  invalid_request: [400, 'The request is not well-formed HTTP.'],
   unauthorized: [401, 'This browser has no session.'],
   forbidden: [403, 'Forbidden.'],
   cross_site_request: [403, 'Forbidden.'],
   not_found: [404, 'There is nothing at this URL.'],
   method_not_allowed: [405, 'Method Not Allowed.'],
-  request_timeout: [408, 'Request Timeout.'],
+  request_timeout: [408, 'The request did not arrive in time.'],
   conflict: [409, 'Conflict.'],
   content_too_large: [413, 'Payload Too Large.'],
   too_many_requests: [429, 'Too Many Requests.'],
-  headers_too_large: [431, 'Request Header Fields Too Large.'],
+  headers_too_large: [431, 'The headers are too large.'],
   // Logins.
   login_cookie_missing: [400, 'The login cookie did not come back.'],
   session_cookie_missing: [400, 'The session cookie of a login that has just succeeded did not come back.'],

@@ -2,20 +2,17 @@
  * Responds to requests that are malformed, have headers that are too large, or do not arrive in time. The body has the
  * same format as that of every other error response, and the connection is closed. A browser with too many cookies gets a page.
  */
-import type { Server } from 'node:http'
+import { type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Pages, SentCookie } from '../../pages/index.js'
-import type { ErrorCode } from '../errors/error-codes.js'
+import { ERRORS, type ErrorCode } from '../errors/error-codes.js'
 import { requestIdOf } from '../request/request.js'
 import type { Pipelining } from './arrivals.js'
 
-type RawResponse = readonly [status: string, error: ErrorCode, description: string]
-
-const MALFORMED: RawResponse = ['400 Bad Request', 'invalid_request', 'The request is not well-formed HTTP.']
-const BY_CODE: Readonly<Record<string, RawResponse>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'headers_too_large', 'The headers are too large.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time.']
+const BY_CODE: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout'
 }
 
 // The client has this time to read the response, because destroying the socket immediately could discard the response.
@@ -36,31 +33,33 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     // was already rejected is ignored.
     if (rejected.has(socket)) return
     rejected.add(socket)
-    const [status, code, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
+    const code = BY_CODE[error.code ?? ''] ?? 'invalid_request'
     // Scanners send such requests all the time, so they are not in a default log.
     const requestId = requestIdOf(undefined)
-    const fields = { request_id: requestId, status: Number(status.slice(0, 3)), error_code: code, reason: error.code }
+    const fields = { request_id: requestId, status: ERRORS[code][0], error_code: code, reason: error.code }
     log.debug({ event: 'client_error', ...fields }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
       const page = code === 'headers_too_large' && pages ? pageOf(pages, error.rawPacket, requestId) : undefined
-      if (socket.writable) socket.end(page ?? responseOf(status, code, description, requestId))
+      if (socket.writable) socket.end(page ?? responseOf(code, requestId))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
   })
 }
 
-function responseOf(status: string, error: ErrorCode, description: string, requestId: string): string {
-  const body = JSON.stringify({ error, error_description: description, request_id: requestId })
-  return rawResponse(status, body, ['Content-Type: application/json; charset=utf-8', `X-Request-Id: ${requestId}`])
+function responseOf(error: ErrorCode, requestId: string): string {
+  const body = JSON.stringify({ error, error_description: ERRORS[error][1], request_id: requestId })
+  return rawResponse(error, body, requestId, ['Content-Type: application/json; charset=utf-8'])
 }
 
-function rawResponse(status: string, body: string, lines: readonly string[]): string {
+function rawResponse(error: ErrorCode, body: string, requestId: string, lines: readonly string[]): string {
+  const [status] = ERRORS[error]
   const head = [
-    `HTTP/1.1 ${status}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',
     'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestId}`,
     ...lines
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
@@ -77,7 +76,8 @@ function pageOf(pages: Pages, packet: Buffer | undefined, requestId: string): st
   const cookies = largestCookies(text)
   if (cookies.length === 0 || /^accept:(?!.*text\/html)/im.test(text)) return undefined
   const [, accepted = ''] = /^accept-language: *([\w,;=.* -]{1,200})/im.exec(text) ?? []
-  const [status, error, description] = BY_CODE.HPE_HEADER_OVERFLOW as RawResponse
+  const error = 'headers_too_large'
+  const [status, description] = ERRORS[error]
   const language = pages.languageFor(accepted.split(',').map(range => range.split(';')[0]?.trim() ?? ''))
   const shared = {
     requestId: undefined,
@@ -87,12 +87,11 @@ function pageOf(pages: Pages, packet: Buffer | undefined, requestId: string): st
     signInPath: '',
     homePath: undefined
   }
-  const body = pages.errorPage({ ...shared, status: Number(status.slice(0, 3)), error, description, cookies }, language)
-  return rawResponse(status, body, [
+  const body = pages.errorPage({ ...shared, status, error, description, cookies }, language)
+  return rawResponse(error, body, requestId, [
     'Content-Type: text/html; charset=utf-8',
     `Content-Security-Policy: ${pages.securityPolicy}`,
-    'Referrer-Policy: no-referrer',
-    `X-Request-Id: ${requestId}`
+    'Referrer-Policy: no-referrer'
   ])
 }
 
