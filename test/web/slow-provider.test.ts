@@ -5,28 +5,6 @@ import { faults } from '../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startTestServer } from '../helpers/server.js'
 import { statusesOf } from './support.js'
 
-test('a hundred sessions that wait for a slow provider do not delay other requests', async t => {
-  const { newBrowser, clock, idp, browser } = await startTestServer(t, { mode: 'dual', logLevel: 'warn' })
-  const expired = Array.from({ length: 100 }, newBrowser)
-  for (const one of expired) await signIn(one)
-  clock.advanceSeconds(3600)
-  await signIn(browser)
-  const before = idp.tokenRequests.length
-
-  const slow = idp.hold('token')
-  const waiting = expired.map(one => one.fetch('/api/auth/token'))
-  await slow.arrived(64)
-  t.is((await browser.get('/')).statusCode, 200)
-  t.is((await browser.get('/healthz')).statusCode, 200)
-  t.is((await browser.get('/readyz')).statusCode, 200)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  t.is(idp.tokenRequests.length, before + 64)
-  slow.release()
-  for (const { statusCode } of await Promise.all(waiting)) t.is(statusCode, 200)
-  t.is(idp.tokenRequests.length, before + 200)
-  t.deepEqual(idp.reuses, [])
-})
-
 test('1,200 callbacks with invented codes do not delay the refreshes of nine sessions', async t => {
   // This limit is longer than the test, so that all codes that were sent to the provider keep waiting.
   const settings = { platform: { timeout: 600 } }

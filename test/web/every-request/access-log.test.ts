@@ -60,30 +60,6 @@ test('what a custom route stores in ctx.state does not get into the log line of 
   t.false(JSON.stringify(logs.all('request_rejected')).includes('custom value'))
 })
 
-test('the log line of a request has the method of the request and the status of the response', async t => {
-  const { browser, server, line } = await start(t)
-  const etag = String((await browser.get('/')).headers.etag)
-  await browser.get('/', { headers: { 'if-none-match': etag } })
-  await browser.request('HEAD', '/')
-  await browser.request('DELETE', '/')
-  await browser.get('/api/auth/profile')
-  await browser.navigate('/api/auth/login')
-  await sendRaw(server.port, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n')
-  const expected = [
-    ['GET', '/', 200],
-    ['GET', '/', 304],
-    ['HEAD', '/', 200],
-    ['DELETE', '/', 405],
-    ['GET', '/api/auth/profile', 401],
-    ['GET', '/api/auth/login', 302],
-    ['GET', '/healthz', 413]
-  ]
-  await line(expected.length)
-  const lines = await Promise.all(expected.map((_, index) => line(index + 1)))
-  const logged = lines.map(({ method, path, status }) => [method, path, status])
-  t.deepEqual(logged, expected)
-})
-
 test('a client that disconnects before the response is complete is logged as aborted, and its broken response for debugging only', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000) })
   const { server, logs, line } = await start(t, { settings: { wwwroot } })

@@ -3,10 +3,9 @@ import { type RoutePolicy, rejectionOf } from '#src/web/every-request/request-or
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { assertCases } from '../../helpers/case-file.js'
 import { askForwardAuth } from '../../helpers/gateway.js'
-import { signIn } from '../../helpers/server.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
 import { words } from '../../helpers/words.js'
-import { customRoute, handledBy, sessionHeader, startSignedIn, startWithRoute } from '../support.js'
+import { handledBy, sessionHeader } from '../support.js'
 
 const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 
@@ -60,31 +59,3 @@ for (const [what, headers] of Object.entries(ofSibling)) {
     t.deepEqual(upstream.requestLines, [])
   })
 }
-
-test('a custom route behind requireTokens accepts links from other sites and all requests of its own pages', async t => {
-  const { browser } = await startWithRoute(t, 'single', ctx => {
-    ctx.body = 'the handler ran'
-  })
-  await signIn(browser)
-  t.is((await browser.navigate(customRoute, { from: 'https://portal.example' })).statusCode, 200)
-  t.is((await browser.fetch(customRoute)).statusCode, 200)
-  t.is((await browser.fetch(customRoute, { dest: 'script' })).statusCode, 200)
-  const post = (headers: Record<string, string>) => browser.request('POST', customRoute, { headers })
-  t.is((await post({})).statusCode, 200)
-  t.is((await post({ Origin: browser.origin ?? '' })).statusCode, 200)
-  t.is((await post({ Origin: 'null', 'Sec-Fetch-Site': 'same-origin' })).statusCode, 200)
-  const refused = await post({ Origin: 'null' })
-  t.deepEqual([refused.statusCode, refused.json().error], [403, 'cross_site_request'])
-})
-
-test('login refuses WebSockets and foreign origins, and a link on another site can log a user out', async t => {
-  const { browser } = await startSignedIn(t)
-  for (const headers of [{ Origin: evil }, { 'Sec-WebSocket-Version': '13' }]) {
-    const answer = await browser.get('/api/auth/login', { headers })
-    t.is(answer.statusCode, 403)
-    t.deepEqual(answer.setCookies, [])
-  }
-
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  t.is((await browser.navigate('/api/auth/logout', { from: 'https://elsewhere.example' })).statusCode, 302)
-})

@@ -114,30 +114,13 @@ for (const path of ['/own?a=1&b=%2F', '/api/own', '/api/files/folder%2520/report
   })
 }
 
-test('a proxied URL accepts links from other sites, also with the Origin of the login form, unless its rule has no-links', async t => {
-  const { browser, upstream } = await startProtected(t)
+test('a proxied URL accepts links from other sites, unless its rule has no-links', async t => {
+  const { browser } = await startProtected(t)
   await signIn(browser)
   const from = 'https://portal.example'
   const link = await browser.navigate('/api/files/a', { from })
-  t.is(link.headers['content-security-policy'], "sandbox; default-src 'none'; form-action 'none'; base-uri 'none'")
   t.is(link.headers['cross-origin-opener-policy'], undefined)
-  const linked = { ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site' }
-  const accepted = [
-    link,
-    await browser.navigate('/api/files/a', { from, headers: { origin: from } }),
-    await browser.request('HEAD', '/api/files/a', { headers: linked })
-  ]
-  t.deepEqual(statusesOf(accepted), [200, 200, 200])
-  const sent = upstream.requests.length
-  const refused = [
-    await browser.navigate('/api/actions/a', { from }),
-    await browser.fetch('/api/files/a', { from }),
-    await browser.fetch('/api/files/a', { from, dest: 'image' }),
-    await browser.request('POST', '/api/files/a', { headers: { ...html, ...linked, origin: from } })
-  ]
-  t.deepEqual(statusesOf(refused), [403, 403, 403, 403])
-  t.is(upstream.requests.length, sent)
-  t.is((await browser.navigate('/api/actions/a', { from: browser.origin ?? '' })).statusCode, 200)
+  t.deepEqual(statusesOf([link, await browser.navigate('/api/actions/a', { from })]), [200, 403])
 })
 
 for (const [base, path] of [

@@ -147,15 +147,3 @@ test('a request that Node rejects gets a new request id, on the port of forward-
     ids
   )
 })
-
-test('requests without a host, or with an unknown expectation, get a request id as well', async t => {
-  const settings = { forwardAuth: { address: '127.0.0.1:0' } }
-  const { server } = await startTestServer(t, { settings })
-  for (const port of [server.port, server.forwardAuthPort as number]) {
-    for (const header of ['', 'Host: localhost\r\nExpect: something\r\n']) {
-      const { answers } = await sendRaw(port, `GET / HTTP/1.1\r\n${header}Connection: close\r\n\r\n`)
-      t.is(answers.length, 1)
-      t.regex(answers[0]?.head ?? '', /^x-request-id: [0-9a-f-]{36}$/im)
-    }
-  }
-})

@@ -197,32 +197,22 @@ test('a body that is too long is rejected once, however many chunks follow', asy
   t.deepEqual([body.listenerCount('data'), body.readableFlowing], [0, true])
 })
 
-test('a logout token with a new key of the provider gets 503 until the keys can be requested again, and a failing provider causes an error', async t => {
+// test/provider/logout-token.test.ts has the rules for keys.
+test('a logout token with a new key of the provider gets 503 until the keys can be requested again, and 502 if the provider fails', async t => {
   const server = await start(t)
   const { idp, clock, logs } = server
-  const browser = await signInAs(server, 'ada', 'login-1')
   t.is((await send(server, idp.logoutToken({ sub: 'grace' }))).statusCode, 200)
   idp.rotateKeys()
   clock.advanceSeconds(10)
   const newer = idp.logoutToken({ sub: 'ada' })
   const early = await send(server, newer)
   t.deepEqual([early.statusCode, early.headers['retry-after']], [503, '20'])
-  t.is(early.json().error, 'temporarily_unavailable')
   t.is(logs.first('request_failed')?.level, 'warn')
-  t.deepEqual(await areSignedIn(browser), [true])
   clock.advanceSeconds(20)
-  t.is((await send(server, newer)).statusCode, 200)
-  t.deepEqual(await areSignedIn(browser), [false])
-  t.is(idp.requestsTo('jwks').length, 2)
-  idp.rotateKeys(true)
-  clock.advanceSeconds(600)
   idp.fail('jwks', faults.status(500))
-  const token = idp.logoutToken({ sub: 'ada' })
-  const failed = await send(server, token)
-  t.is(failed.statusCode, 502)
-  t.is(failed.headers['cache-control'], 'no-store')
+  t.is((await send(server, newer)).statusCode, 502)
   clock.advanceSeconds(30)
-  t.is((await send(server, token)).statusCode, 200, 'the same token can be sent again')
+  t.is((await send(server, newer)).statusCode, 200, 'the same token can be sent again')
 })
 
 test('the logout route accepts POST only, and without the setting nothing, and everywhere=true is rejected, because other sessions are unknown', async t => {

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { newBrowserId } from '#src/login/transaction.js'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
@@ -145,25 +144,16 @@ for (const [reason, lose] of Object.entries(strays)) {
     const server = await startReturning(t)
     const { clock, calls, idp, newBrowser } = server
     const stranger = newBrowser()
-    for (const [what, open] of [
-      [
-        'error',
-        (back: string) => openCallback(stranger, withParameters(back, { code: undefined, error: 'access_denied' }))
-      ],
-      [
-        'image',
-        (back: string) =>
-          stranger.get(back, { headers: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'same-site' } })
-      ],
-      ['prefetch', (back: string) => stranger.get(back, { headers: { 'sec-purpose': 'prefetch' } })],
-      [
-        'old',
-        (back: string) => {
-          clock.advanceSeconds(86_400)
-          return openCallback(stranger, back)
-        }
-      ]
-    ] as const) {
+    const attempts: Readonly<Record<string, (back: string) => Promise<BrowserResponse>>> = {
+      error: back => openCallback(stranger, withParameters(back, { code: undefined, error: 'access_denied' })),
+      image: back => stranger.get(back, { headers: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'same-site' } }),
+      prefetch: back => stranger.get(back, { headers: { 'sec-purpose': 'prefetch' } }),
+      old: back => {
+        clock.advanceSeconds(86_400)
+        return openCallback(stranger, back)
+      }
+    }
+    for (const [what, open] of Object.entries(attempts)) {
       const back = await startLogin(stranger)
       lose({ ...server, browser: stranger })
       const response = await open(back)
@@ -657,81 +647,3 @@ test('if the provider asks for a wait of more than 30 seconds or past the end of
   clock.advanceSeconds(4)
   t.is(refreshOf(await browser.get(back, html)), `6; url=${login}`)
 })
-
-test('if the request for the public token gets 429, the login repeats it once after its Retry-After, and after a second 429 its refresh token is revoked, and the page leads to a new login', async t => {
-  const clock = createClock()
-  const server = await startReturning(t, { mode: 'dual', clock, parts: { clock } })
-  const { back, browser, calls, idp, logs } = server
-  idp.fail('token', faults.none, faults.tooManyRequests(3), faults.tooManyRequests(7))
-  const answer = browser.get(back, html)
-  await eventually(() => clock.timers().includes(3000))
-  clock.advanceSeconds(3)
-  const page = await answer
-  assertRefused(t, page, 503, { ...server, calls: calls + 3 })
-  t.is(levelOf(logs), 'warn')
-  t.is(page.headers['retry-after'], '7')
-  t.is(refreshOf(page), '7; url=/api/auth/login?return_to=%2Fafter')
-  await eventually(() => idp.requestsTo('revoke').length === 1)
-  t.is(idp.requestsTo('revoke')[0]?.form.token, idp.tokenRequests.at(-1)?.form.refresh_token)
-
-  clock.advanceSeconds(7)
-  const address = String(refreshOf(page)).split('url=')[1] ?? ''
-  const again = await authorize(browser, address, { from: publicOrigin })
-  idp.fail('token', faults.none, faults.tooManyRequests(4))
-  const success = openCallback(browser, again)
-  await eventually(() => clock.timers().includes(4000))
-  t.is(idp.tokenRequests.length, calls + 5)
-  clock.advanceSeconds(4)
-  t.is((await success).headers.location, '/after')
-  t.is(idp.tokenRequests.length, calls + 6)
-  t.deepEqual(idp.reuses, [])
-  t.is(idp.requestsTo('revoke').length, 1)
-  t.true(idp.isAlive(openedSession(browser, server).refresh_token ?? ''))
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-})
-
-for (const mode of modes) {
-  test(`${mode}: a throttled request of a stranger with a made-up code pauses no refresh, and a throttled refresh pauses no login`, async t => {
-    const clock = createClock()
-    const { browser, idp, newBrowser } = await startSignedIn(t, { mode, clock })
-    const stranger = newBrowser()
-    clock.advanceSeconds(3600)
-    const madeUp = withParameters(await startLogin(stranger), { code: 'made-up' })
-    idp.fail('token', faults.tooManyRequests(60))
-    t.is((await openCallback(stranger, madeUp)).statusCode, 503)
-    t.is((await browser.fetch(guarded)).statusCode, 200)
-
-    clock.advanceSeconds(3600)
-    idp.fail('token', faults.tooManyRequests(60))
-    t.is((await browser.fetch(guarded)).statusCode, 503)
-    t.is((await signIn(newBrowser())).statusCode, 302)
-  })
-}
-
-for (const [step, answered] of [
-  ['code exchange', []],
-  ['request for the public token', [faults.none]]
-] as const) {
-  test(`if the provider does not respond to the ${step}, the callback gets 504 after the time limit`, async t => {
-    const clock = createClock()
-    const started = await startReturning(t, { mode: 'dual', clock, parts: { clock } })
-    const { back, browser, calls, idp, config } = started
-    let unanswered: ServerResponse | undefined
-    idp.fail('token', ...answered, exchange => {
-      unanswered = exchange.response
-    })
-    const asked = browser.get(back)
-    await eventually(() => unanswered !== undefined)
-    // A response that arrives up to 100 ms late is still used.
-    clock.advanceSeconds(config.platform.timeoutSeconds)
-    clock.advance(99)
-    t.is(await Promise.race([asked, browser.get('/healthz')]).then(({ statusCode }) => statusCode), 200)
-    clock.advance(1)
-    const response = await asked
-    assertRefused(t, response, 504, { ...started, calls: calls + answered.length + 1 })
-    t.is(response.json().error, 'provider_timeout')
-    // The server waits in the background for up to a minute, because a late response would still complete the login.
-    unanswered?.destroy()
-    if (answered.length > 0) await eventually(() => idp.revoked.length === 1)
-  })
-}

@@ -2,15 +2,12 @@ import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../../helpers/browser.js'
 import { publicOrigin } from '../../helpers/config.js'
 import { modes } from '../../helpers/modes.js'
-import { askRaw } from '../../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { words } from '../../helpers/words.js'
 import {
   afterAnHour,
   guarded,
-  loginCookieName,
   openedSession,
-  parameter,
   sessionCookies,
   sessionCookiesSet,
   sessionHeader,
@@ -34,52 +31,6 @@ async function ask({ newBrowser }: Pick<TestServer, 'newBrowser'>, cookie: strin
 
 type Cookies = readonly (readonly [name: string, value: string])[]
 
-/**
- * Asserts that the response is an empty 401 that changes no cookie, because the cookies may belong to another server on this
- * host.
- */
-async function assertAnonymous(t: ExecutionContext, server: TestServer, cookie: string, what: string) {
-  const { statusCode, body, setCookies } = await ask(server, cookie)
-  t.deepEqual([statusCode, body.length, setCookies], [401, 0, []], what)
-}
-
-test('a value that was sealed by another deployment, for another mode or as a login cookie is not accepted as a session', async t => {
-  const server = await startTestServer(t, { mode: 'dual' })
-  const { browser, clock, idp } = server
-  const others = {
-    'another secret': { mode: 'dual', settings: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } },
-    'the other mode': { mode: 'single' },
-    'another cookie name': { mode: 'dual', settings: { session: { cookieName: 'other' } } }
-  } as const
-  for (const [what, options] of Object.entries(others)) {
-    const other = await startSignedIn(t, { idp, clock, ...options })
-    const sessionName = other.config.session.cookieName
-    const value = other.browser.cookies.value(sessionName) ?? ''
-    t.is((await ask(other, `${sessionName}=${value}`)).statusCode, 200, what)
-    await assertAnonymous(t, server, `${name}=${value}`, what)
-  }
-  const state = parameter(await startLogin(browser), 'state')
-  const login = browser.cookies.value(loginCookieName) ?? ''
-  for (const value of [state, `1${state}`, login, `1${login}`]) {
-    await assertAnonymous(t, server, `${name}=${value}`, 'a value of the login')
-  }
-})
-
-test('a malformed Cookie header is treated like a missing session', async t => {
-  const server = await startTestServer(t)
-  const values = words`
-    = =1 =2 == ="quoted" =1${'A'.repeat(44)} =1AQ${'A'.repeat(60)} =${'1'.repeat(20_000)} =1%00`
-  const odd = [
-    ...['', '=', ';;;;', name, '__proto__=1; constructor=2; toString=3', ...values.map(value => name + value)],
-    ...[`${name}=; `.repeat(1000), `${name}=4AA; ${name}.1=AA; ${name}.2=AA; ${name}.3=AA`]
-  ]
-  for (const cookie of odd) await assertAnonymous(t, server, cookie, cookie.slice(0, 60))
-  for (const bytes of ['\xff\xfe', '\xc3\x28', '\x80'.repeat(200), '\t']) {
-    const { statusCode } = await askRaw(server.server.port, guarded, `Cookie: ${name}=1${bytes}\r\n`)
-    t.is(statusCode, 401, JSON.stringify(bytes.slice(0, 4)))
-  }
-})
-
 test('a sealed session contains only the fields of the contract and our own five, and its id does not change at a refresh', async t => {
   const server = await startSignedIn(t)
   const { browser } = server
@@ -92,17 +43,6 @@ test('a sealed session contains only the fields of the contract and our own five
   }
   await signIn(browser)
   t.not(openedSession(browser, server)._id, _id)
-})
-
-test('the configured maximum age limits both the sealed session and its cookie', async t => {
-  const server = await startTestServer(t, { settings: { session: { inactivityTimeout: 600 } } })
-  const { browser, clock } = server
-  t.is(sessionCookiesSet(await signIn(browser))[0]?.attributes['max-age'], '600')
-  const cookie = sessionHeader(browser)
-  clock.advanceSeconds(600)
-  t.is((await ask(server, cookie)).statusCode, 200)
-  clock.advanceSeconds(1)
-  await assertAnonymous(t, server, cookie, 'ten minutes later')
 })
 
 const hourMs = 3_600_000
