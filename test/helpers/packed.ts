@@ -33,6 +33,14 @@ function runPack(): Packed {
   return result
 }
 
+/** Packs this folder, by default the repository, into another one. Returns the path of the packed file. */
+export function packInto(folder: string, source = repository, flags: readonly string[] = ['--ignore-scripts']): string {
+  const args = ['pack', '--silent', ...flags, '--pack-destination', folder]
+  const { status, stdout, stderr } = spawnSync('npm', args, { cwd: source, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`npm pack ended with ${status}: ${stdout}${stderr}`)
+  return join(folder, stdout.trim().split('\n').at(-1) ?? '')
+}
+
 /**
  * Creates a folder with `files` in which the packed files are installed as `platform-auth-server`, as `npm install`
  * would do it. The only development dependencies are @types/koa and @types/node.

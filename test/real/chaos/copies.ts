@@ -21,13 +21,13 @@ export async function logOutSome({ provider, fleet, newBrowser }: Stage, mode: M
     if (statusCode !== 302) throw new Error(`The logout responded with ${statusCode}.`)
   }
 
-  async function statusAt(copy: Browser, url: string): Promise<number> {
-    copy.connectTo(ORIGIN, url)
-    const signal = AbortSignal.timeout(MAX_ANSWER_MS)
-    return copy.fetch(tokenPath(mode), { signal }).then(
-      ({ statusCode }) => statusCode,
-      () => 0
-    )
+  async function tryOne(copy: Browser, { name, program }: Stage['fleet']['replicas'][number]): Promise<void> {
+    copy.connectTo(ORIGIN, program.url)
+    const response = await copy.fetch(tokenPath(mode), { signal: AbortSignal.timeout(MAX_ANSWER_MS) }).catch(() => {})
+    counts.tries++
+    // A 502 counts as accepted, because the server then sent the revoked token to the provider, and the provider refused it.
+    if (!response || response.statusCode === 401 || response.statusCode === 503) return
+    counts[fleet.wasNeverConnected(name, performance.now()) ? 'letInUnknown' : 'letIn']++
   }
 
   const counts = {
@@ -41,20 +41,9 @@ export async function logOutSome({ provider, fleet, newBrowser }: Stage, mode: M
     counts,
     /** Sends each copy to every process. */
     async tryAll() {
-      for (const { name, program } of fleet.replicas) {
-        const statuses = await Promise.all(copies.map(copy => statusAt(copy, program.url)))
-        const accepted = statuses.filter(isLetIn).length
-        counts.tries += statuses.length
-        counts[fleet.wasNeverConnected(name, performance.now()) ? 'letInUnknown' : 'letIn'] += accepted
-      }
+      for (const replica of fleet.replicas) await Promise.all(copies.map(copy => tryOne(copy, replica)))
     }
   }
-}
-
-// A 502 counts as accepted, because the server then sent the revoked token to the provider, and the provider refused it.
-// The status 0 means that there was no response.
-function isLetIn(status: number): boolean {
-  return status !== 401 && status !== 503 && status !== 0
 }
 
 /** Retries a failed sign-in as a user would, because it can time out on a busy machine. */

@@ -65,7 +65,7 @@ const TIME_LIMIT_MS = 2000
 const LIFETIME_SECONDS = 4
 // Requests in the last seconds of a token cause an early refresh, which must know of a logout too.
 const MARGIN_SECONDS = 2
-const CALM_MS = 1000
+const CALM_MS = 3000
 const COPIES_EVERY_MS = 300
 /** The time for which processes may store late results after an outage. */
 const AFTER_OUTAGE_MS = 2000

@@ -1,9 +1,7 @@
 // Custom routes: the errors of real HTTP clients and body parsers, and an application that koa-mount runs.
 import { spawnSync } from 'node:child_process'
-import { readText } from '../../helpers/repository.js'
 import type { Program } from './lab.js'
-
-const program = readText('test/real/clients/custom-routes-program.mjs')
+import { filesOf } from './recipes.js'
 
 const fault = [500, 'Something went wrong on this server.', null]
 const expected = {
@@ -31,7 +29,7 @@ export const customRoutes: Program = {
     'superagent@10.4.2'
   ],
   async run(lab) {
-    const cwd = await lab.application({ 'package.json': '{}', 'program.mjs': program })
+    const cwd = await lab.application({ 'package.json': '{}', ...filesOf('custom-routes') })
     const { stdout, stderr } = spawnSync(process.execPath, ['program.mjs'], { cwd, encoding: 'utf8' })
     if (stdout === '') lab.note(stderr)
     const seen = JSON.parse(stdout || '{}') as Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
@@ -10,6 +10,7 @@ import { findChromium, launchChromium } from '../../helpers/launch-chromium.js'
 import { installPackage } from '../../helpers/packed.js'
 import { repository } from '../../helpers/repository.js'
 import type { Teardown } from '../../helpers/scope.js'
+import { writeFiles } from '../../helpers/temp-folder.js'
 import { run } from '../programs.js'
 import type { Play, Report } from '../suite.js'
 
@@ -91,10 +92,7 @@ function createLab(t: Teardown, folder: string, { check, note }: Report): Lab {
       isPackageInstalled = true
       const application = await mkdtemp(join(folder, 'application-'))
       t.teardown(() => rm(application, { recursive: true, force: true, maxRetries: 5 }))
-      for (const [path, content] of Object.entries(files)) {
-        await mkdir(dirname(join(application, path)), { recursive: true })
-        await writeFile(join(application, path), content)
-      }
+      await writeFiles(application, files)
       return application
     },
     async newPage(baseURL) {

@@ -2,41 +2,11 @@
 // Next.js.
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './lab.js'
-import { documented, documentedVersion, followRecipe, signInAt, statusOf } from './recipes.js'
+import { documented, documentedVersion, filesOf, followRecipe, signInAt, statusOf } from './recipes.js'
 
 const script = 'node_modules/next/dist/bin/next'
 
-const files = {
-  'package.json': '{"type": "module"}',
-  'app/layout.js': `import Link from 'next/link'
-
-export default function Layout({ children }) {
-  return (
-    <html lang="en">
-      <body>
-        <Link href="/about">About</Link> <Link href="/api/auth/logout">Sign out</Link>
-        {children}
-      </body>
-    </html>
-  )
-}
-`,
-  'app/page.js': `'use client'
-import { apiFetch } from 'platform-auth-server/client'
-import { useEffect, useState } from 'react'
-
-export default function Page() {
-  const [greeting, setGreeting] = useState('')
-  useEffect(() => {
-    apiFetch('/api/auth/profile')
-      .then(response => response.json())
-      .then(({ name }) => setGreeting(\`Hello, \${name}\`))
-  }, [])
-  return <p id="greeting">{greeting}</p>
-}
-`,
-  'app/about/page.js': 'export default function Page() {\n  return <h1>About us</h1>\n}\n'
-}
+const files = { 'package.json': '{"type": "module"}', ...filesOf('next') }
 
 export const next: Program = {
   name: 'next',

@@ -1,33 +1,20 @@
 // Package managers and a bundler: each installs the packed package in an empty folder, in which the program then runs and every
 // export can be imported.
 import { spawnSync } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '#src/base/package.js'
+import { packInto } from '../../helpers/packed.js'
 import { startProgram } from '../../helpers/program.js'
-import { repository } from '../../helpers/repository.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { run } from '../programs.js'
 import type { Lab, Program } from './lab.js'
+import { filesOf } from './recipes.js'
 
 const files = {
   'package.json': '{"private": true}',
   // Without this file, Yarn looks for a project in the folders above.
   'yarn.lock': '',
   '.yarnrc.yml': 'nodeLinker: pnp\nenableGlobalCache: false\nenableTelemetry: false\n',
-  'program.mjs': `import { createApp, requireTokens, startServer } from 'platform-auth-server'
-import { apiFetch } from 'platform-auth-server/client'
-import manifest from 'platform-auth-server/package.json' with { type: 'json' }
-import schema from 'platform-auth-server/schema.json' with { type: 'json' }
-import { startTestServer } from 'platform-auth-server/testing'
-
-const server = await startTestServer()
-const ada = await server.signIn('Ada Lovelace')
-const { name } = await (await ada.fetch('/api/auth/profile')).json()
-await server.close()
-const kinds = [createApp, requireTokens, startServer, apiFetch, manifest, schema].map(item => typeof item)
-console.log(name, ...new Set(kinds))
-`
+  ...filesOf('package-managers')
 }
 const printed = 'Ada Lovelace function object\n'
 
@@ -68,18 +55,10 @@ export const packageManagers: Program = {
   packages: ['@yarnpkg/cli-dist@4.18.1', 'bun@1.4.4', 'esbuild@0.28.2', 'pnpm@12.4.2'],
   async run(lab) {
     const modules = join(lab.folder, 'node_modules')
-    const tarball = await pack(lab)
+    const tarball = packInto(await tempFolder(lab))
     for (const manager of managersIn(modules)) await install(lab, manager, tarball)
     await bundle(lab, join(modules, 'esbuild/bin/esbuild'), tarball)
   }
-}
-
-async function pack(lab: Lab): Promise<string> {
-  const folder = await tempFolder(lab)
-  const args = ['pack', '--ignore-scripts', '--pack-destination', folder]
-  await run({ command: 'npm', args, cwd: repository })
-  const [name = ''] = await readdir(folder)
-  return join(folder, name)
 }
 
 async function install(lab: Lab, { name, add, execute, node }: Manager, tarball: string): Promise<void> {

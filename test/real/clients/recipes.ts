@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { fencedBlocks, fencedLines } from '../../helpers/markdown.js'
 import { freePort, isAnswering } from '../../helpers/ports.js'
 import { startProgram } from '../../helpers/program.js'
-import { readText } from '../../helpers/repository.js'
+import { filesBelow, readText } from '../../helpers/repository.js'
 import { run, startService } from '../programs.js'
 import type { Lab } from './lab.js'
 
@@ -14,6 +14,12 @@ const page = readText('docs/pages/bundlers.md')
 interface Ports {
   readonly development: number
   readonly server: number
+}
+
+/** The files of one of the applications in applications/, by their paths in it. */
+export function filesOf(application: string): Record<string, string> {
+  const folder = `test/real/clients/applications/${application}`
+  return Object.fromEntries(filesBelow(folder).map(path => [path.slice(folder.length + 1), readText(path)]))
 }
 
 /** Returns the block of code that contains a text. */

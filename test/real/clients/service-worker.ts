@@ -1,21 +1,9 @@
 // A service worker of Workbox: the recipe of docs/pages/bundlers.md, in Chromium.
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './lab.js'
-import { chooseUser, documented, documentedVersion, followRecipe, shows } from './recipes.js'
+import { chooseUser, documented, documentedVersion, filesOf, followRecipe, shows } from './recipes.js'
 
-const files = {
-  'package.json': '{"type": "module"}',
-  'index.html':
-    '<!doctype html><title>An application</title><p id="greeting"></p><script type="module" src="/src/main.js"></script>',
-  'src/main.js': `import { apiFetch } from 'platform-auth-server/client'
-import { registerSW } from 'virtual:pwa-register'
-
-registerSW({ immediate: true })
-const response = await apiFetch('/api/auth/profile')
-const { name } = await response.json()
-document.querySelector('#greeting').textContent = \`Hello, \${name}\`
-`
-}
+const files = { 'package.json': '{"type": "module"}', ...filesOf('service-worker') }
 
 export const serviceWorker: Program = {
   name: 'service-worker',

@@ -5,28 +5,7 @@ import { join } from 'node:path'
 import { fencedBlocks } from '../../helpers/markdown.js'
 import { readText } from '../../helpers/repository.js'
 import type { Program } from './lab.js'
-
-const scenario = `import { startTestServer } from 'platform-auth-server/testing'
-import addRoutes from './routes.mjs'
-
-export async function scenario(expect) {
-  const settings = { mode: 'dual', redis: { url: 'redis://localhost' }, session: { store: 'redis' } }
-  const server = await startTestServer({ settings, extension: addRoutes })
-  try {
-    expect((await server.newBrowser().fetch('/api/hubs')).status).toBe(401)
-    const ada = await server.signIn('Ada Lovelace')
-    expect(await (await ada.fetch('/api/hubs')).json()).toEqual({ hasToken: true })
-    expect((await ada.fetch('/demo/expire', { method: 'POST' })).status).toBe(204)
-    expect((await ada.fetch('/api/auth/token')).status).toBe(200)
-    const abort = new AbortController()
-    setTimeout(() => abort.abort(new Error('enough')), 100)
-    await expect(ada.fetch('/api/never', { signal: abort.signal })).rejects.toThrow('enough')
-    expect((await ada.open('/api/auth/logout')).redirected).toBe(true)
-  } finally {
-    await server.close()
-  }
-}
-`
+import { filesOf } from './recipes.js'
 
 const component = (page: string) => fencedBlocks(readText(page)).find(({ language }) => language === 'jsx')?.text ?? ''
 
@@ -34,26 +13,9 @@ const files = {
   'package.json': '{"type": "module"}',
   // A test server does not read this file. It would stop every other server.
   '.env': 'PORT=not a port\n',
-  'scenario.mjs': scenario,
-  'routes.mjs': `export default function (app, { requireTokens, Router }) {
-  const router = new Router()
-  router.get('/api/hubs', requireTokens, ctx => {
-    ctx.body = { hasToken: ctx.state.tokens.internal.access_token.length > 0 }
-  })
-  router.get('/api/never', () => new Promise(() => {}))
-  app.use(router.routes())
-}
-`,
-  'vitest/one.test.mjs': `import { expect, test } from 'vitest'
-import { scenario } from '../scenario.mjs'
-test('the application', () => scenario(expect), 60_000)
-`,
   'react/account.jsx': component('docs/pages/sign-in.md'),
   'react/account.test.jsx': component('docs/pages/testing.md'),
-  'jest/one.test.mjs': `import { expect, test } from '@jest/globals'
-import { scenario } from '../scenario.mjs'
-test('the application', () => scenario(expect), 60_000)
-`
+  ...filesOf('test-runners')
 }
 
 const vitestRuns = [

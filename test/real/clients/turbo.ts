@@ -4,23 +4,9 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { startProgram } from '../../helpers/program.js'
 import type { Lab, Program } from './lab.js'
-import { chooseUser, documented, documentedVersion, shows, statusOf } from './recipes.js'
+import { chooseUser, documented, documentedVersion, filesOf, shows, statusOf } from './recipes.js'
 
-const page = (content: string) => `<!doctype html>
-<title>An application</title>
-<script type="module" src="/turbo.js"></script>
-<script type="module">
-import { getProfile, signIn } from '/api/auth/client.js'
-document.querySelector('#sign-in').onclick = signIn
-const profile = await getProfile()
-document.querySelector('#greeting').textContent = profile ? \`Hello, \${profile.name}\` : 'Nobody is signed in'
-</script>
-<p id="greeting"></p>
-<button id="sign-in">Sign in</button>
-<a id="other" href="/other.html">Other page</a>
-<a id="plain" href="/api/auth/logout">Sign out with Turbo</a>
-${content}
-`
+const page = (content: string) => String(filesOf('turbo')['index.html']).replace('<!-- content -->', content)
 
 export const turbo: Program = {
   name: 'turbo',

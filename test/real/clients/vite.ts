@@ -3,27 +3,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './lab.js'
-import { documented, documentedVersion, followRecipe, shows, signInAt, statusOf } from './recipes.js'
+import { documented, documentedVersion, filesOf, followRecipe, shows, signInAt, statusOf } from './recipes.js'
 
 const script = 'node_modules/vite/bin/vite.js'
 
-const files = {
-  'package.json': '{"type": "module"}',
-  'index.html':
-    '<!doctype html><title>An application</title><p id="greeting"></p><script type="module" src="/src/main.js"></script>',
-  'src/greeting.js': "export const greeting = 'Hello'\n",
-  'src/main.js': `import { apiFetch } from 'platform-auth-server/client'
-import { greeting } from './greeting.js'
-
-const response = await apiFetch('/api/auth/profile')
-const { name } = await response.json()
-const show = text => {
-  document.querySelector('#greeting').textContent = \`\${text}, \${name}\`
-}
-show(greeting)
-import.meta.hot?.accept('./greeting.js', changed => show(changed.greeting))
-`
-}
+const files: Readonly<Record<string, string>> = { 'package.json': '{"type": "module"}', ...filesOf('vite') }
 
 export const vite: Program = {
   name: 'vite',
@@ -66,10 +50,7 @@ async function reloads({ check }: Lab, page: Page, folder: string): Promise<void
   check('hot reload replaces a module without a reload of the page', await page.evaluate(marker), 'the same document')
   check('the session is valid after hot reload', await statusOf(page, '/api/auth/profile'), 200)
 
-  await writeFile(
-    join(folder, 'index.html'),
-    '<!doctype html><h1 id="greeting"></h1><script type="module" src="/src/main.js"></script>'
-  )
+  await writeFile(join(folder, 'index.html'), String(files['index.html']).replace(/<p (.*)p>/, '<h1 $1h1>'))
   await page.locator('h1').filter({ hasText: 'Good morning, Ada Lovelace' }).waitFor()
   check('a change of index.html reloads the page', await page.evaluate(marker), 'reloaded')
 }

@@ -5,7 +5,9 @@
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
+import { linesOf } from '../../helpers/markdown.js'
 import type { RawAnswer } from '../../helpers/raw.js'
+import { readText } from '../../helpers/repository.js'
 import { returnPaths } from '../../helpers/return-paths.js'
 import { inScope } from '../../helpers/scope.js'
 import { sessionCookies, sessionHeader } from '../../web/support.js'
@@ -31,6 +33,14 @@ export async function resultOf(gateway: Gateway, { tried, expected, site, run }:
 const CLIENT = 'Bearer of-the-client'
 const TOKEN_ALONE = 'the internal token alone'
 
+const [, authorizations = '', forgeries = ''] = readText('test/real/gateways/attempts.txt').split(/^# .*\n/m)
+
+/** The columns of each line. */
+const rowsOf = (text: string) => linesOf(text).map(line => line.split(/ *\| */))
+
+const linesIn = (headers = '') =>
+  headers.split('&').flatMap(line => (line === '' ? [] : line.replace('CLIENT', CLIENT).replace('OURS', publicOrigin)))
+
 export const attempts: readonly Attempt[] = [
   allDay({ mode: 'single', cookies: 1, accessTokenLength: 300 }),
   allDay({ mode: 'single', cookies: 2, accessTokenLength: 4500 }),
@@ -47,69 +57,17 @@ export const attempts: readonly Attempt[] = [
       return `${good} responses with 200, ${idp.tokenRequests.length - before} refresh`
     }
   },
-  authorization('no Authorization', []),
-  authorization('Authorization', [`Authorization: ${CLIENT}`]),
-  authorization('authorization', [`authorization: ${CLIENT}`]),
-  authorization('AUTHORIZATION', [`AUTHORIZATION: ${CLIENT}`]),
-  authorization('Authorization twice', [`Authorization: ${CLIENT}`, `authorization: ${CLIENT}`]),
-  authorization('Author.ization', [`Author.ization: ${CLIENT}`]),
-  authorization('Author_ization', [`Author_ization: ${CLIENT}`]),
-  authorization('_Authorization', [`_Authorization: ${CLIENT}`]),
-  authorization('Authorization_', [`Authorization_: ${CLIENT}`]),
-  authorization('Proxy-Authorization', [`Proxy-Authorization: ${CLIENT}`]),
-  authorization('X-Forwarded-Authorization', [`X-Forwarded-Authorization: ${CLIENT}`], {
-    expected: `${TOKEN_ALONE}, X-Forwarded-Authorization`
-  }),
-  authorization('Authorization with a space before the colon', [`Authorization : ${CLIENT}`], { expected: '400' }),
-  authorization('Authorization on a folded line', ['X-A: b', ` Authorization: ${CLIENT}`]),
-  authorization('Connection: Authorization', ['Connection: Authorization', `Authorization: ${CLIENT}`]),
-  authorization('Connection: keep-alive, authorization', [
-    'Connection: keep-alive, authorization',
-    `Authorization: ${CLIENT}`
-  ]),
-  authorization('Authorization as an announced trailer', [], { trailer: 'Trailer: Authorization\r\n' }),
-  authorization('Authorization as a trailer that is not announced', [], { trailer: '' }),
+  ...rowsOf(authorizations).map(([tried = '', headers, expected]) =>
+    authorization(tried, { headers: linesIn(headers) }, expected)
+  ),
+  authorization('Authorization as an announced trailer', withTrailer(['Trailer: Authorization'])),
+  authorization('Authorization as a trailer that is not announced', withTrailer([])),
   {
     tried: 'Authorization of a user who is not signed in',
     expected: '401, the back end is not asked',
     run: site => refusal(site, { cookie: '', headers: [`Authorization: ${CLIENT}`] })
   },
-  forgery('a link from another site', 200, navigation('cross-site')),
-  forgery('an image on another site', 403, ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors']),
-  forgery('a frame on another site', 403, [
-    'Sec-Fetch-Site: cross-site',
-    'Sec-Fetch-Mode: navigate',
-    'Sec-Fetch-Dest: iframe'
-  ]),
-  forgery('GET with the Origin of another site', 403, ['Origin: https://evil.example']),
-  forgery('POST of our own page', 200, ['Sec-Fetch-Site: same-origin', `Origin: ${publicOrigin}`], 'POST'),
-  forgery('POST with our Origin alone', 200, [`Origin: ${publicOrigin}`], 'POST'),
-  forgery('POST without any sign', 403, [], 'POST'),
-  forgery('a form of another site', 403, [...navigation('cross-site'), 'Origin: https://evil.example'], 'POST'),
-  forgery('DELETE without any sign', 403, [], 'DELETE'),
-  forgery('POST with X-Forwarded-Method: GET', 403, ['X-Forwarded-Method: GET'], 'POST'),
-  forgery('POST with X-Original-Method: GET', 403, ['X-Original-Method: GET'], 'POST'),
-  forgery('POST with X_Forwarded_Method: GET', 403, ['X_Forwarded_Method: GET'], 'POST'),
-  forgery('POST with X-HTTP-Method-Override: GET', 403, ['X-HTTP-Method-Override: GET'], 'POST'),
-  forgery(
-    'POST with X-Forwarded-Method: GET, named in Connection',
-    403,
-    ['Connection: X-Forwarded-Method, X-Original-Method', 'X-Forwarded-Method: GET'],
-    'POST'
-  ),
-  forgery(
-    'POST of another site with X-Forwarded-Host, -Proto, -Uri and Forwarded of ours',
-    403,
-    [
-      'Origin: https://evil.example',
-      'X-Forwarded-Host: evil.example',
-      'X-Forwarded-Proto: https',
-      'X-Forwarded-Uri: /',
-      'X-Original-URI: /',
-      'Forwarded: host=evil.example;proto=https'
-    ],
-    'POST'
-  ),
+  ...rowsOf(forgeries).map(([tried = '', headers, status = '']) => forgery(tried, linesIn(headers), status)),
   handshake('a WebSocket of our own page', `101, ${TOKEN_ALONE}`, [`Origin: ${publicOrigin}`]),
   handshake('a WebSocket of another site', '403, the back end is not asked', ['Origin: https://evil.example']),
   handshake('a WebSocket with the Origin null', '403, the back end is not asked', ['Origin: null']),
@@ -200,7 +158,7 @@ export const attempts: readonly Attempt[] = [
     tried: 'a user who is not signed in opens a page',
     expected: '302 to the login',
     async run({ send }) {
-      const answer = await send({ target: '/app?a=1&b=2', cookie: '', headers: navigation('none') })
+      const answer = await send({ target: '/app?a=1&b=2', cookie: '', headers: ['Sec-Fetch-Mode: navigate'] })
       const location = headerOf(answer, 'location') ?? ''
       // Traefik forwards the redirect of the login route itself, which leads to the identity provider.
       const isLogin = location.includes('/api/auth/login') || location.includes('code_challenge=')
@@ -254,26 +212,17 @@ function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies
   }
 }
 
-interface AuthorizationOptions {
-  /**
-   * The header line that announces the trailer, or an empty text. If it is given, `Authorization` is sent in a trailer.
-   */
-  readonly trailer?: string
-  readonly expected?: string
+function authorization(tried: string, request: RawRequest, expected = TOKEN_ALONE): Attempt {
+  return { tried, expected, run: async site => authorizationResult(await site.send(request), site) }
 }
 
-function authorization(
-  tried: string,
-  headers: readonly string[],
-  { trailer, expected = TOKEN_ALONE }: AuthorizationOptions = {}
-): Attempt {
-  const chunked: RawRequest = {
+/** `Authorization` is sent in a trailer. */
+function withTrailer(headers: readonly string[]): RawRequest {
+  return {
     method: 'POST',
-    headers: [`Origin: ${publicOrigin}`, `${trailer}Transfer-Encoding: chunked`],
+    headers: [`Origin: ${publicOrigin}`, ...headers, 'Transfer-Encoding: chunked'],
     body: `4\r\nbody\r\n0\r\nAuthorization: ${CLIENT}\r\n\r\n`
   }
-  const request: RawRequest = trailer === undefined ? { headers } : chunked
-  return { tried, expected, run: async site => authorizationResult(await site.send(request), site) }
 }
 
 function authorizationResult({ statusCode, body }: RawAnswer, site: Site): string {
@@ -288,12 +237,9 @@ function authorizationResult({ statusCode, body }: RawAnswer, site: Site): strin
   return [...new Set([token, ...others, ...trailers])].join(', ')
 }
 
-function navigation(site: string): string[] {
-  return [`Sec-Fetch-Site: ${site}`, 'Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document']
-}
-
-function forgery(tried: string, status: 200 | 403, headers: readonly string[], method = 'GET'): Attempt {
-  const expected = status === 200 ? '200' : '403, the back end is not asked'
+function forgery(tried: string, headers: readonly string[], status: string): Attempt {
+  const expected = status === '200' ? '200' : `${status}, the back end is not asked`
+  const [method = 'GET'] = /^[A-Z]{2,}/.exec(tried) ?? []
   const length = method === 'GET' ? [] : ['Content-Length: 0']
   return { tried, expected, run: site => refusal(site, { method, headers: [...headers, ...length] }) }
 }

@@ -51,16 +51,12 @@ export async function startClusterRedis(scope: Teardown) {
     if (keys.length > 0) await from.admin.call('MIGRATE', '127.0.0.1', to.port, '', 0, MOVE_MS, 'KEYS', ...keys)
   }
 
-  /** The numbers of the keys of all slots that this master serves and that have a key. */
+  /** The numbers of the keys of all slots of this master that have a key. */
   async function keysBySlot({ admin }: RedisServer): Promise<ReadonlyMap<number, number>> {
     const counts = new Map<number, number>()
-    const slots = (await admin.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][]
-    for (const [start, end] of slots.filter(([, , [, port]]) => port === admin.options.port)) {
-      const pipeline = admin.pipeline()
-      for (let slot = start; slot <= end; slot++) pipeline.call('CLUSTER', 'COUNTKEYSINSLOT', slot)
-      const replies = (await pipeline.exec()) ?? []
-      for (const [index, [, count]] of replies.entries())
-        if (Number(count) > 0) counts.set(start + index, Number(count))
+    for (const key of await admin.keys('*')) {
+      const slot = Number(await admin.call('CLUSTER', 'KEYSLOT', key))
+      counts.set(slot, (counts.get(slot) ?? 0) + 1)
     }
     return counts
   }

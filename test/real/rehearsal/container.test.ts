@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
-import { isSkippedWithoutRegistry } from '../../helpers/packed.js'
+import { isSkippedWithoutRegistry, packInto } from '../../helpers/packed.js'
 import { freePort } from '../../helpers/ports.js'
 import { environmentFor, startProgram } from '../../helpers/program.js'
 import { readText, repository } from '../../helpers/repository.js'
@@ -43,10 +43,8 @@ async function unpackedPackage(t: ExecutionContext): Promise<string> {
     'package/.env': 'A=secret'
   }
   const folder = await tempFolder(t, secrets)
-  const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]
-  const { stdout, stderr } = spawnSync('npm', pack, { cwd: repository, encoding: 'utf8' })
-  const unpacked = spawnSync('tar', ['-xzf', stdout.trim()], { cwd: folder, encoding: 'utf8' })
-  t.is(unpacked.status, 0, stderr + unpacked.stderr)
+  const unpacked = spawnSync('tar', ['-xzf', packInto(folder)], { cwd: folder, encoding: 'utf8' })
+  t.is(unpacked.status, 0, unpacked.stderr)
   return join(folder, 'package')
 }
 

@@ -6,7 +6,7 @@ import { createBrowser } from '../../helpers/browser.js'
 import { compile, programThatUsesTypes } from '../../helpers/compile.js'
 import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
-import { isSkippedWithoutRegistry } from '../../helpers/packed.js'
+import { isSkippedWithoutRegistry, packInto } from '../../helpers/packed.js'
 import { environmentFor, type Program, startProgram } from '../../helpers/program.js'
 import { readText, repository } from '../../helpers/repository.js'
 import { signIn } from '../../helpers/server.js'
@@ -33,10 +33,7 @@ async function checkedOut(t: ExecutionContext): Promise<string> {
 
 async function packed(t: ExecutionContext): Promise<string> {
   const source = await checkedOut(t)
-  const { status, all } = run(['npm', 'pack', '--silent', '--pack-destination', source], source)
-  t.is(status, 0, all)
-  const [file] = (await readdir(source)).filter(name => name.endsWith('.tgz'))
-  const tarball = join(source, file ?? '')
+  const tarball = packInto(source, source, [])
   const listed = run(['tar', '-tzf', tarball], source).stdout.split('\n')
   t.true(listed.includes('package/dist/bundle/main.js'), 'npm pack builds the package')
   const secrets = listed.filter(path => /secrets\/|\/\.env|deploy\/server\.env/.test(path))
