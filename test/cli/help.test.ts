@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
 import { defaultText, flagName, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { assertCases } from '../helpers/case-file.js'
 import { newKey, pemOf } from '../helpers/client-keys.js'
-import { testLines, testSections } from '../helpers/golden.js'
+import { testSections } from '../helpers/golden.js'
 import { run } from './shell.js'
 
 test('--help all lists every setting in its group with its variable and default, that a file contains a secret, and what --no- prevents', async t => {
@@ -93,12 +94,13 @@ test('before the command is known, commander is the only package that is loaded'
   t.true(seen.size > 2)
 })
 
-testLines('test/cli/usage.txt', async (t, _title, line) => {
-  const { code, output, errors } = await run(t, line.split(' '))
-  t.deepEqual([code, output], [2, ''])
-  t.notRegex(errors, /TopSecret/)
-  return errors.trimEnd()
-})
+test('a wrong command line is refused with one sentence', t =>
+  assertCases(t, 'test/cli/usage.txt', async line => {
+    const { code, output, errors } = await run(t, line.split(' '))
+    t.deepEqual([code, output], [2, ''])
+    t.notRegex(errors, /TopSecret/)
+    return errors.trimEnd()
+  }))
 
 test('every flag in the settings table sets its setting', async t => {
   // Texts for settings whose value cannot be derived from their row.

@@ -1,5 +1,6 @@
+import test from 'ava'
 import { basePathOf, homeUrlOf, isLocalRequest, localUrlOf, maskUrl, providerUrl } from '#src/config/types/urls.js'
-import { testLines } from '../helpers/golden.js'
+import { assertCases } from '../helpers/case-file.js'
 
 const outputs: Readonly<Record<string, (input: string) => string>> = {
   'secrets may be sent to it'(url) {
@@ -19,4 +20,5 @@ const outputs: Readonly<Record<string, (input: string) => string>> = {
   'URLs in messages': url => JSON.stringify(maskUrl(JSON.parse(url)))
 }
 
-testLines('test/config/urls.txt', (_t, title, input) => outputs[title]?.(input) ?? '')
+test('the settings that are URLs', t =>
+  assertCases(t, 'test/config/urls.txt', (input, [title = '']) => outputs[title]?.(input) ?? ''))

@@ -3,16 +3,17 @@ import { checkValue } from '#src/config/check-value.js'
 import type { SettingKey } from '#src/config/settings.js'
 import { settingOf, writtenValue } from '#src/config/settings.js'
 import { readString } from '#src/config/types/value-type.js'
-import { testLines } from '../helpers/golden.js'
+import { assertCases } from '../helpers/case-file.js'
 import { accepts, load, refuses } from './given.js'
 
-testLines('test/config/values.txt', (_t, title, input) => {
-  const [key, ...inVariable] = title.split(' ') as [SettingKey, ...string[]]
-  const value: unknown = JSON.parse(input)
-  const given = inVariable.length > 0 ? readString(settingOf(key).type, String(value).trim()) : value
-  const checked = checkValue(key, given)
-  return 'value' in checked ? JSON.stringify(writtenValue(key, checked.value)) : checked.rejected.join(' ')
-})
+test('each setting accepts these values and refuses the others', t =>
+  assertCases(t, 'test/config/values.txt', (input, [title = '']) => {
+    const [key, ...inVariable] = title.split(' ') as [SettingKey, ...string[]]
+    const value: unknown = JSON.parse(input)
+    const given = inVariable.length > 0 ? readString(settingOf(key).type, String(value).trim()) : value
+    const checked = checkValue(key, given)
+    return 'value' in checked ? JSON.stringify(writtenValue(key, checked.value)) : checked.rejected.join(' ')
+  }))
 
 const inFile = (settings: unknown) => ({ files: { 'x.json': JSON.stringify(settings) }, configFile: 'x.json' })
 

@@ -1,5 +1,5 @@
 // Compares texts with a file that a reviewer reads. UPDATE_GOLDEN=1 writes the file instead; delete it first, to remove the
-// sections of deleted tests. Some files also contain the inputs, so a new case is a line or a section in the file.
+// sections of deleted tests. Some files also contain the inputs, so a new case is a section in the file.
 import { existsSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -24,30 +24,15 @@ export function goldenFile(path: string): Golden {
   }
 }
 
-/** Declares a test for each section of a file. Each of its lines has an input and, after an arrow, the output. */
-export function testLines(path: string, outputOf: OutputOf): void {
-  testEach(path, async (t, title, text) => {
-    const lines: string[] = []
-    for (const line of text.split('\n')) {
-      const [input = ''] = line.split(' → ', 1)
-      lines.push(`${input} → ${(await outputOf(t, title, input)) || '(nothing)'}`)
-    }
-    return lines.join('\n')
-  })
-}
-
 /** Declares a test for each section of a file, which has an input and, after a line with an arrow, the output. */
 export function testSections(path: string, outputOf: OutputOf): void {
-  testEach(path, async (t, title, text) => {
-    const [input = ''] = text.split(/^→$/m, 1)
-    return `${input}→\n${await outputOf(t, title, input.replace(/\n$/, ''))}`.trimEnd()
-  })
-}
-
-function testEach(path: string, textOf: OutputOf): void {
   const isAsWritten = goldenFile(path)
   for (const [title, text] of sectionsOf(path))
-    test(`${basename(path, '.txt')}: ${title}`, async t => isAsWritten(t, await textOf(t, title, text), title))
+    test(`${basename(path, '.txt')}: ${title}`, async t => {
+      const [input = ''] = text.split(/^→$/m, 1)
+      const output = await outputOf(t, title, input.replace(/\n$/, ''))
+      isAsWritten(t, `${input}→\n${output}`.trimEnd(), title)
+    })
 }
 
 function sectionsOf(path: string): Map<string, string> {

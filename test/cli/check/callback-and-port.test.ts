@@ -3,44 +3,17 @@ import test from 'ava'
 import { checkCallback, checkPort } from '#src/cli/check/callback-and-port.js'
 import type { Config } from '#src/config/settings.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
+import { testSections } from '../../helpers/golden.js'
 import { freePort, listen } from '../../helpers/ports.js'
 import { startTestServer } from '../../helpers/server.js'
-import { isGolden, someProvider } from './checked.js'
+import { isGolden, lineOf, someProvider } from './checked.js'
 
-type Listening = Partial<Pick<Config, 'port' | 'host'>>
-
-const local = 'http://localhost:8080/api/auth/callback'
-
-const callbacks: readonly (readonly [url: string, listening: Listening])[] = [
-  [local, {}],
-  [local, { host: '0.0.0.0' }],
-  [local, { host: '::' }],
-  [local, { host: '0:0:0:0:0:0:0:0' }],
-  ['http://localhost/api/auth/callback', { port: 80 }],
-  ['http://127.0.0.1:8080/api/auth/callback', { host: '127.0.0.1' }],
-  ['http://[::1]:8080/api/auth/callback', { host: '::1' }],
-  ['https://app.example/api/auth/callback', {}],
-  ['https://app.example/api/auth/callback', { host: '127.0.0.1', port: 3000 }],
-  ['https://app.example:8443/api/auth/callback', {}],
-  ['http://localhost:3000/api/auth/callback', {}],
-  ['http://localhost/api/auth/callback', {}],
-  [local, { port: 0 }],
-  ['http://127.0.0.1:8080/api/auth/callback', {}],
-  [local, { host: '192.168.1.5' }],
-  ['https://localhost:8080/api/auth/callback', {}],
-  ['https://localhost/api/auth/callback', {}],
-  ['https://app.example:8080/api/auth/callback', {}],
-  ['https://App.example:443/api/auth/callback', {}],
-  ['https://app.example/team/api/auth/callback', {}],
-  ['http://localhost:8080/team/api/auth/callback', {}]
-]
-
-for (const [callbackUrl, listening] of callbacks) {
-  test(`callback: ${callbackUrl} with ${JSON.stringify(listening)}`, t => {
-    const config = testConfig(someProvider, { platform: { callbackUrl }, port: 8080, host: undefined, ...listening })
-    isGolden(t, [...checkCallback(config)])
-  })
-}
+testSections('test/cli/check/callback.txt', (_t, title) => {
+  const [callbackUrl = '', listening = ''] = title.split(' with ')
+  const address: Partial<Pick<Config, 'port' | 'host'>> = JSON.parse(listening)
+  const settings = { platform: { callbackUrl }, port: 8080, host: undefined, ...address }
+  return [...checkCallback(testConfig(someProvider, settings))].map(lineOf).join('\n')
+})
 
 const findingsOf = (settings: TestSettings) => checkPort(testConfig(someProvider, settings))
 

@@ -74,7 +74,8 @@ export function isGolden(
   )
 }
 
-function lineOf(finding: string | Finding): string {
+/** Writes a finding as a command does, without its columns. */
+export function lineOf(finding: string | Finding): string {
   if (typeof finding === 'string') return finding
   const { status, message, next } = finding
   return `${status} ${message}${next === undefined ? '' : ` Next: ${next}`}`

@@ -4,6 +4,7 @@ import test from 'ava'
 import { findingOfError } from '#src/cli/check/endpoint-errors.js'
 import { explainConnectionError } from '#src/cli/check/network-errors.js'
 import { ProviderError } from '#src/provider/provider-error.js'
+import { assertCases } from '../../helpers/case-file.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { listen } from '../../helpers/ports.js'
@@ -34,34 +35,10 @@ test('check waits for a provider that never responds only as long as platform.ti
   t.is(code, 1)
 })
 
-const codes = [
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-  'EPIPE',
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'ERR_SSL_WRONG_VERSION_NUMBER',
-  'EWHATEVER',
-  'not a code: secret',
-  undefined
-]
-
-for (const setting of ['platform.tokenEndpoint', undefined]) {
-  test(`the explanations of network errors at a host ${setting ? 'of a setting' : 'that is built in'}`, t => {
-    const place = { host: 'id.example', setting, timeoutSeconds: 10 }
-    isGolden(
-      t,
-      codes.map(code => explainConnectionError(code, place))
-    )
-  })
-}
+test('a failed connection is explained, with and without the setting of the URL', t =>
+  assertCases(t, 'test/cli/check/network-errors.txt', (code, [setting]) =>
+    explainConnectionError(code === 'undefined' ? undefined : code, { host: 'id.example', setting, timeoutSeconds: 10 })
+  ))
 
 const proxied: readonly (readonly [proxy: string, code: string])[] = [
   ['http://user:hunter2@127.0.0.1:1', 'ECONNREFUSED'],
