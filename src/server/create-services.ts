@@ -1,33 +1,33 @@
 /** Creates the services of the server from the configuration, each one after those that it uses. */
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
-import { type Background, createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
+import { createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
 import type { Tracing } from '../base/tracing.js'
 import type { Config } from '../config/settings.js'
 import { createSite } from '../config/site.js'
 import { MAX_AGE } from '../config/types/params.js'
 import { createKeyring, type Hasher } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
-import { createSessionCookie, type SessionCookie } from '../cookie/session-cookie.js'
+import { createSessionCookie } from '../cookie/session-cookie.js'
 import { type Access, createAccess } from '../login/access.js'
 import { createBeginLogin } from '../login/begin-login.js'
-import { type CodeExchanges, createCodeExchanges } from '../login/code-exchange.js'
+import { createCodeExchanges } from '../login/code-exchange.js'
 import { createCompleteLogin } from '../login/complete-login.js'
-import { createEvidence, type Evidence } from '../login/evidence.js'
+import { createEvidence } from '../login/evidence.js'
 import { revokeInBackground } from '../login/grants.js'
 import { createLogOuts } from '../login/log-out.js'
-import { createMode, type Mode } from '../login/mode.js'
+import { createMode } from '../login/mode.js'
 import { createProfiles } from '../login/profiles.js'
 import { createLevels } from '../login/refresh-report.js'
-import { createRefreshes, type Refreshes } from '../login/refreshes.js'
-import { createLoginTransactions, type LoginTransactions } from '../login/transaction.js'
+import { createRefreshes } from '../login/refreshes.js'
+import { createLoginTransactions } from '../login/transaction.js'
 import { createPages } from '../pages/index.js'
 import { createIdentityProvider, type IdentityProvider } from '../provider/client.js'
-import { createTransport, type Transport } from '../provider/transport.js'
+import { createTransport } from '../provider/transport.js'
 import { createStores, type RedisStatus, type StoreOptions, type Stores } from '../sessions/index.js'
 import type { DemoProvider, Services } from '../web/services.js'
-import { logOptions, standardOutput } from './log.js'
+import { createLog } from './log.js'
 
 /** The dependencies that an application can replace. */
 export interface AppOptions {
@@ -81,15 +81,65 @@ interface Shutdown {
 const REDIS_UP: Readonly<Record<RedisStatus, number | undefined>> = { up: 1, down: 0, off: undefined }
 
 export function createServices(config: Config, options: Partial<ServiceOptions> = {}): ServerServices {
-  const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now }, demo } = options
-  const { log = pino(logOptions(config.log.level), standardOutput()) } = options
+  const shared = createShared(config, options)
+  const { keyring, stores, idp, mode, sessions, userSessions, sessionCookie, metrics, log, wallClock } = shared
+  const { codeExchanges, ...login } = createLogin(config, shared)
+  const sessionUsers = createSessionUsers(keyring.hasher('session user'))
+
+  let lastReload = { isSuccessful: true, succeededAt: wallClock() }
+  metrics.watch('config_last_reload_successful', () => Number(lastReload.isSuccessful))
+  metrics.watch('config_last_reload_success_timestamp_seconds', () => lastReload.succeededAt / 1000)
+  metrics.watch('cached_sessions', sessions.cached)
+  metrics.watch('provider_pause_seconds', () => sessions.pausedMs('refresh') / 1000)
+  metrics.watch('redis_up', () => REDIS_UP[stores.status()])
+  metrics.watch('client_rejections', shared.evidence.clientRejections)
+
+  return {
+    config,
+    site: shared.site,
+    pages: createPages(config.branding),
+    mode,
+    sessions,
+    userSessions,
+    sessionCookie,
+    sessionUser: sessionUsers.of,
+    ...login,
+    demo: options.demo,
+    now: wallClock,
+    log,
+    metrics,
+    tracing: options.tracing,
+    redisStatus: stores.status,
+    isStarting: stores.isStarting,
+    startHostSlot: stores.hostSlots.start,
+    shutdown: createShutdown(shared, { codeExchanges, ...login }),
+    replaceSecrets(fresh) {
+      keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
+      sessionCookie.forgetOpened()
+      sessionUsers.forget()
+      idp.replaceCredentials(fresh.platform)
+      void sessions.restoreAll()
+      lastReload = { isSuccessful: true, succeededAt: wallClock() }
+    },
+    reloadFailed() {
+      lastReload = { ...lastReload, isSuccessful: false }
+    }
+  }
+}
+
+type SharedServices = ReturnType<typeof createShared>
+
+/** Creates what several of the other services use. */
+function createShared(config: Config, options: Partial<ServiceOptions>) {
+  const { now: wallClock = Date.now, metrics = noMetrics, tracing } = options
+  const { clock = { ...systemClock, now: wallClock }, log = createLog({ ...config.log, format: 'json' }) } = options
   const { session, platform } = config
   const { inactivityTimeoutSeconds, maxLifetimeSeconds } = session
   const site = createSite(config)
   const background = createBackground()
 
   const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
-  const provider = createIdentityProvider(platform, transport, now, (fields, problem) =>
+  const provider = createIdentityProvider(platform, transport, wallClock, (fields, problem) =>
     log.warn(fields, `the discovery document of the identity provider: ${problem}`)
   )
   // Shutdown has to wait for revocations, because otherwise a refresh token could stay valid after this process has
@@ -106,10 +156,11 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     ...options.redis
   }
   const stores = options.stores ?? createStores(config, storeOptions)
-  const { sessions, hostSlots, userSessions } = stores
-  watchStores(metrics, stores)
+  const { sessions, userSessions } = stores
+  // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
+  const { now } = sessions
   const levelOf = createLevels()
-  const mode = createMode(config, idp, sessions.now, err =>
+  const mode = createMode(config, idp, now, err =>
     log[levelOf(err.message)](
       { event: 'id_token_ignored', err },
       'the ID token of a refresh cannot be used, so it is ignored'
@@ -118,71 +169,14 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }
-  const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
-  const sessionUsers = createSessionUsers(keyring.hasher('session user'))
-
-  const access = createAccessOf(config, idp)
-  // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
-  const times = { clock, now: sessions.now, timeoutSeconds: platform.timeoutSeconds }
-  const evidence = createEvidence()
-  metrics.watch('client_rejections', evidence.clientRejections)
-  const shared = {
-    evidence,
-    mode,
-    idp,
-    sessions,
-    userSessions,
-    sessionCookie,
-    access,
-    background,
-    metrics,
-    log,
-    ...times
-  }
-  const transactions = createLoginTransactions(keyring.sealer('login state'), sessions.now)
-  const { codeExchanges, ...login } = createLogin(config, { ...shared, transactions })
-
-  let lastReload = { isSuccessful: true, succeededAt: now() }
-  metrics.watch('config_last_reload_successful', () => Number(lastReload.isSuccessful))
-  metrics.watch('config_last_reload_success_timestamp_seconds', () => lastReload.succeededAt / 1000)
-
+  const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now: wallClock, metrics })
   return {
-    config,
-    site,
-    pages: createPages(config.branding),
-    mode,
-    sessions,
-    userSessions,
-    sessionCookie,
-    sessionUser: sessionUsers.of,
-    ...login,
-    demo,
-    now,
-    log,
-    metrics,
-    tracing,
-    redisStatus: stores.status,
-    isStarting: stores.isStarting,
-    startHostSlot: hostSlots.start,
-    shutdown: createShutdown({ background, refreshes: login.refreshes, codeExchanges, stores, transport }),
-    replaceSecrets(fresh) {
-      keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
-      sessionCookie.forgetOpened()
-      sessionUsers.forget()
-      idp.replaceCredentials(fresh.platform)
-      void sessions.restoreAll()
-      lastReload = { isSuccessful: true, succeededAt: now() }
-    },
-    reloadFailed() {
-      lastReload = { ...lastReload, isSuccessful: false }
-    }
+    ...{ site, keyring, transport, stores, sessions, userSessions, idp, mode, sessionCookie },
+    ...{ background, metrics, log, clock, now, wallClock, timeoutSeconds: platform.timeoutSeconds },
+    access: createAccessOf(config, idp),
+    evidence: createEvidence(),
+    transactions: createLoginTransactions(keyring.sealer('login state'), now)
   }
-}
-
-function watchStores(metrics: Metrics, { sessions, status }: Stores): void {
-  metrics.watch('cached_sessions', sessions.cached)
-  metrics.watch('provider_pause_seconds', () => sessions.pausedMs('refresh') / 1000)
-  metrics.watch('redis_up', () => REDIS_UP[status()])
 }
 
 /** Returns undefined if every account may sign in, and in any way. */
@@ -193,26 +187,8 @@ function createAccessOf({ access, platform }: Config, idp: IdentityProvider): Ac
   return createAccess({ allow, acr, maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge) }, idp)
 }
 
-/** What logins, refreshes and logouts use. */
-interface LoginDependencies extends Pick<Stores, 'sessions' | 'userSessions'> {
-  readonly mode: Mode
-  readonly idp: IdentityProvider
-  readonly evidence: Evidence
-  readonly sessionCookie: SessionCookie
-  readonly transactions: LoginTransactions
-  /** Undefined if every account is allowed. */
-  readonly access: Access | undefined
-  readonly background: Background
-  readonly clock: Clock
-  /** The clock of the store, in milliseconds since the epoch. */
-  readonly now: () => number
-  readonly timeoutSeconds: number
-  readonly metrics: Metrics
-  readonly log: Logger
-}
-
 /** Creates what signs users in, keeps them signed in and logs them out. */
-function createLogin(config: Config, shared: LoginDependencies) {
+function createLogin(config: Config, shared: SharedServices) {
   const { userSessions } = shared
   const { session, platform, logout, profile } = config
   const { inactivityTimeoutSeconds } = session
@@ -242,17 +218,11 @@ function createLogin(config: Config, shared: LoginDependencies) {
   }
 }
 
-interface SessionUsers {
-  readonly of: Services['sessionUser']
-  /** Call this function when the secrets change, because the strings depend on them. */
-  forget(): void
-}
-
-function createSessionUsers(hasher: Hasher): SessionUsers {
+function createSessionUsers(hasher: Hasher) {
   // The hash of a user takes as long as a tenth of a request.
   let known = new WeakMap<SessionRecord, string>()
   return {
-    of(record) {
+    of(record: SessionRecord): string {
       const before = known.get(record)
       if (before !== undefined) return before
       const { id, identity } = record
@@ -261,21 +231,17 @@ function createSessionUsers(hasher: Hasher): SessionUsers {
       known.set(record, user)
       return user
     },
+    /** Call this function when the secrets change, because the strings depend on them. */
     forget() {
       known = new WeakMap()
     }
   }
 }
 
-interface ShutdownDependencies {
-  readonly background: Background
-  readonly refreshes: Refreshes
-  readonly codeExchanges: CodeExchanges
-  readonly stores: Stores
-  readonly transport: Transport
-}
-
-function createShutdown({ background, refreshes, codeExchanges, stores, transport }: ShutdownDependencies): Shutdown {
+function createShutdown(
+  { background, stores, transport }: SharedServices,
+  { refreshes, codeExchanges }: ReturnType<typeof createLogin>
+): Shutdown {
   const hooks = createShutdownHooks()
   let isDraining = false
   return {

@@ -1,5 +1,5 @@
 /** Creates the log of the process. Each event is one line of JSON, or a readable line for a terminal. */
-import { type DestinationStream, type LoggerOptions, pino } from 'pino'
+import { type DestinationStream, pino } from 'pino'
 import { type Colours, coloursFor } from '../base/colours.js'
 import { reasonOf } from '../base/failure-reasons.js'
 import { withSourcePositions } from '../base/source-positions.js'
@@ -22,7 +22,16 @@ export function createLog(
   const destination = output ?? standardOutput()
   const lines = { write: (line: string) => destination.write(shortLine(line)) }
   const readable = { write: (line: string) => lines.write(readableLine(line, colours)) }
-  return pino(logOptions(level), isText ? readable : lines)
+  return pino(
+    {
+      level,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      base: null,
+      formatters: { level: label => ({ level: label }) },
+      serializers: { err: errorFields }
+    },
+    isText ? readable : lines
+  )
 }
 
 // The package sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry, so the
@@ -62,43 +71,21 @@ export function standardOutput(fd = 1): DestinationStream {
   }
 }
 
-/** The options of the logger: levels are words, times are in UTC, and errors are reduced to the useful fields. */
-export function logOptions(level: Config['log']['level']): LoggerOptions {
-  return {
-    level,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    base: null,
-    formatters: { level: label => ({ level: label }), log: withShortFields },
-    serializers: { err: errorFields }
-  }
-}
-
 // A request can contain 32 kB of path or header. Docker splits a line above 16 KiB, and its parts are no JSON.
 const MAX_FIELD_CHARACTERS = 2048
 const MAX_LINE_BYTES = 8192
 
-function shortened(value: unknown, max: number): unknown {
-  if (typeof value !== 'string' || value.length <= max) return value
-  return `${value.slice(0, max)}… (cut, ${value.length} characters)`
-}
-
-function withShortFields(fields: Record<string, unknown>): Record<string, unknown> {
-  for (const name in fields) {
-    const value = fields[name]
-    if (typeof value === 'string' && value.length > MAX_FIELD_CHARACTERS)
-      return Object.fromEntries(
-        Object.entries(fields).map(([name, value]) => [name, shortened(value, MAX_FIELD_CHARACTERS)])
-      )
-  }
-  return fields
-}
-
-/** Shortens the strings of a line that is too long, more and more until it fits. */
+/** Shortens the long strings of a line, and if the line is still too long, all strings more and more until it fits. */
 function shortLine(line: string): string {
-  if (line.length * 3 <= MAX_LINE_BYTES || Buffer.byteLength(line) <= MAX_LINE_BYTES) return line
+  if (line.length <= MAX_FIELD_CHARACTERS) return line
   const entry = JSON.parse(line) as LogEntry
-  for (let max = MAX_FIELD_CHARACTERS / 2; max >= 8; max /= 2) {
-    const short = JSON.stringify(entry, (_name, value: unknown) => shortened(value, max))
+  for (let max = MAX_FIELD_CHARACTERS; max >= 8; max /= 2) {
+    const short = JSON.stringify(entry, function cut(this: unknown, _name, value: unknown) {
+      // A stack may be longer than a field that comes from a request.
+      const isShort =
+        typeof value !== 'string' || value.length <= max || (this !== entry && max === MAX_FIELD_CHARACTERS)
+      return isShort ? value : `${value.slice(0, max)}… (cut, ${value.length} characters)`
+    })
     if (Buffer.byteLength(short) < MAX_LINE_BYTES) return `${short}\n`
   }
   const { level, time, event } = entry

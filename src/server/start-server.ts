@@ -1,13 +1,12 @@
 /** The two ways to run this server in your application: as a Koa application, or as a whole server like that of the command line. */
 import type Koa from 'koa'
-import { pino } from 'pino'
 import { assemble } from '../app.js'
 import { requireComplete } from '../config/load.js'
 import type { Config } from '../config/settings.js'
 import { type DemoOptions, openDemo } from '../demo/open.js'
 import type { Extension } from '../web/routes/extension.js'
 import { type AppOptions, createServices, type ServiceOptions } from './create-services.js'
-import { logOptions, standardOutput } from './log.js'
+import { createLog } from './log.js'
 import { type ListeningServer, serve } from './serve.js'
 
 /**
@@ -58,7 +57,7 @@ export async function start(
   options: StartOptions & Partial<Pick<ServiceOptions, 'tracing'>>
 ): Promise<RunningServer> {
   const { demo = false, ...rest } = options
-  const log = rest.log ?? pino(logOptions(config.log.level), standardOutput())
+  const log = rest.log ?? createLog({ ...config.log, format: 'json' })
   const opened = demo === false ? undefined : await openDemo(config, demo === true ? {} : demo, log)
   const used = opened?.config ?? config
   const served = { ...rest, log, demo: opened, reserved: opened?.reserved }
