@@ -1,4 +1,4 @@
-/** Finds the default export of a module, whichever compiler has written the module. */
+/** Finds the default export of a module, whichever compiler has written the module, and the line of an error in it. */
 
 interface DefaultExport {
   /** Undefined if the module has no default export. */
@@ -21,4 +21,12 @@ export function defaultExportOf(module: object): DefaultExport {
     value: 'default' in ofDefault ? ofDefault.default : value,
     found: names.size === 0 ? 'It exports nothing.' : `It exports ${[...names].join(', ')}.`
   }
+}
+
+/**
+ * Returns the line of a module in which an error occurred while it was imported. For a syntax error in an ES module, Node reports the
+ * line only if the error ends the process.
+ */
+export function lineThrown({ stack = '' }: Error, path: string): string | undefined {
+  return stack.split(path)[1]?.match(/^:(\d+)/)?.[1]
 }

@@ -18,9 +18,11 @@ type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
  * @throws UsageError if the command line is invalid; also the errors of `run`
  */
 export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
-  const word = wordAfterHelp(terminal.args)
+  const [first, ...others] = terminal.args
+  const given = first === 'help' ? ['--help', ...others] : terminal.args
+  const word = wordAfterHelp(given)
   // For `--help check`, Commander would print the help of the program. `check --help` prints the help of the command.
-  const args = word !== undefined && commandNames.includes(word) ? [word, '--help'] : terminal.args
+  const args = commands.some(({ name }) => name === word) ? [word ?? '', '--help'] : given
   try {
     await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
   } catch (error) {
@@ -51,9 +53,8 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
         [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
     })
     .allowExcessArguments()
-    // For an unknown command, the help command of commander would print the full help as an error, so the
-    // program declares its help command below.
-    .helpCommand(false)
+    // This command is only listed. It never runs, because `parseCommandLine` replaces it.
+    .helpCommand('help [command]', 'Print the help of a command. With "all", print all flags, variables and files.')
     .addHelpText('before', () => {
       if (word !== undefined && word !== 'all') throw unknownCommand(word)
       return ''
@@ -81,14 +82,6 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
       return invoke(entry, command, readAction(entry, command.args))
     })
   }
-  program
-    .command('help [command]')
-    .description('Print the help of a command. With "all", print all flags, variables and files.')
-    .helpOption('-h, --help', 'Print this help.')
-    .allowExcessArguments(false)
-    .action(async (topic?: string) => {
-      await parseCommandLine({ ...terminal, args: ['--help', ...(topic === undefined ? [] : [topic])] }, run)
-    })
   return program
 }
 

@@ -7,31 +7,26 @@ import type { ConfigProblem } from './types/problem.js'
 
 // The permission bits for users who are neither the owner nor in the group. The bits of the group are not checked,
 // because a service often reads its secret files through its group, as in the systemd unit that we ship.
-const OTHERS_READ = 0o004
-const OTHERS_WRITE = 0o002
+const OTHERS_READ_OR_WRITE = 0o006
 const OTHERS_ENTER = 0o001
 
 /** Returns a warning if users other than the owner and the group may read or change the file. */
 export async function exposedFile({ key, source, path }: PrivateFile): Promise<SettingsFinding[]> {
-  const rights = await rightsOfOthers(path)
-  if (rights === undefined) return []
-  const message = `can be ${rights} by every user of this machine. Run "chmod o-rw ${path}".`
+  if (!(await isOpenToOthers(path))) return []
+  const message = `can be read or changed by every user of this machine. Run "chmod o-rw ${path}".`
   return [{ key, source, message, isWarning: true }]
 }
 
-async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read and changed' | undefined> {
+async function isOpenToOthers(path: string): Promise<boolean> {
   // On Windows, the permission bits do not show who may access a file.
-  if (process.platform === 'win32') return undefined
+  if (process.platform === 'win32') return false
   try {
     const file = await realpath(path)
     const found = await stat(file)
-    const mayRead = (found.mode & OTHERS_READ) !== 0
-    const mayWrite = (found.mode & OTHERS_WRITE) !== 0
-    if (!found.isFile() || !(mayRead || mayWrite) || !(await isReachableByOthers(file))) return undefined
-    return mayRead && mayWrite ? 'read and changed' : mayRead ? 'read' : 'changed'
+    return found.isFile() && (found.mode & OTHERS_READ_OR_WRITE) !== 0 && (await isReachableByOthers(file))
   } catch {
     // The file or one of its folders cannot be examined. The code that reads the file reports this error.
-    return undefined
+    return false
   }
 }
 

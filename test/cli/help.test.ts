@@ -51,7 +51,7 @@ test('the command help and the word after --help print the same text as --help',
   t.is(await output('-h'), await output('--help'))
   t.is(await output('help', 'all'), await output('--help', 'all'))
   t.is(await output('--help', '--mode', 'dual'), await output('--help'))
-  for (const name of [...commands.map(command => command.name), 'help']) {
+  for (const { name } of commands) {
     t.is(await output('help', name), await output(name, '--help'))
     t.is(await output('--help', name), await output(name, '--help'))
   }

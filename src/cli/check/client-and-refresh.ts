@@ -128,11 +128,8 @@ function withoutUserInfo({ access }: Config, { loginScope }: Mode): Finding {
  * Reports if refreshes will probably work. It derives this from the discovery document and the URLs of the endpoints,
  * because only a login can test a refresh.
  */
-export async function checkRefresh({ config, mode }: Provider, metadata: ProviderMetadata): Promise<Finding[]> {
-  return [...refreshFindings(config.platform, mode, metadata)]
-}
-
-function* refreshFindings(platform: Platform, mode: Mode, metadata: ProviderMetadata): Generator<Finding> {
+export function* checkRefresh({ config, mode }: Provider, metadata: ProviderMetadata): Generator<Finding> {
+  const { platform } = config
   const { quirks, scopesSupported = [] } = metadata
   const { access_type, prompt = '' } = platform.authorizationParams ?? {}
   const asksForConsent = prompt.split(' ').includes('consent')

@@ -36,7 +36,7 @@ export interface NamedFinding extends Finding {
 }
 
 type NamedResult = readonly [check: string, result: CheckResult | Promise<CheckResult>]
-type CheckResult = Finding | readonly Finding[]
+type CheckResult = Finding | Iterable<Finding>
 
 /** Runs all checks in parallel. Yields the findings in a fixed order, without waiting for later checks. */
 export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncGenerator<NamedFinding> {
@@ -44,7 +44,7 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
   const provider = openProvider(config, Date.now)
   const pending: readonly NamedResult[] = [
     ['settings', checkSettings(loaded)],
-    ['callback', [...checkCallback(config)]],
+    ['callback', checkCallback(config)],
     ['scopes', checkScopes(config, provider.mode)],
     ['scopes', checkOpenid(loaded, provider.mode)],
     ['access', checkAccessList(config)],
@@ -60,20 +60,27 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
   // The loop below reports the error of a failed check. Until then, this handler prevents an unhandled rejection.
   Promise.all(pending.map(([, result]) => result)).catch(() => {})
   try {
-    for (const [check, result] of pending) yield* [await result].flat().map(finding => ({ check, ...finding }))
+    for (const [check, result] of pending) {
+      const found = await result
+      for (const finding of 'status' in found ? [found] : found) yield { check, ...finding }
+    }
   } finally {
     provider.transport.close()
   }
 }
 
 function checksOf(provider: Provider): readonly NamedResult[] {
-  type Check = (provider: Provider, metadata: ProviderMetadata) => Promise<CheckResult>
+  type Check = (provider: Provider, metadata: ProviderMetadata) => CheckResult | Promise<CheckResult>
   // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
-  const withMetadata = (check: Check) =>
-    provider.metadata().then(
-      metadata => check(provider, metadata).catch(error => findingOfEndpointError(error, provider.config, metadata)),
-      () => []
-    )
+  async function withMetadata(check: Check): Promise<CheckResult> {
+    const metadata = await provider.metadata().catch(() => undefined)
+    if (!metadata) return []
+    try {
+      return await check(provider, metadata)
+    } catch (error) {
+      return findingOfEndpointError(error, provider.config, metadata)
+    }
+  }
   const checks: readonly NamedResult[] = [
     ['endpoints', checkEndpoints(provider)],
     ['proxy', withMetadata(checkOutbound)],

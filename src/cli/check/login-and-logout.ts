@@ -108,27 +108,15 @@ async function checkIdpLogout({ config, idp, transport }: Provider, metadata: Pr
   return findingOfStatus(status, requestTo('end_session', config, metadata))
 }
 
-interface Destination {
-  /** The status of the first response. */
-  readonly firstStatus: number
-  /** The status of the last response. It can be a redirect, because a redirect to a different origin is not followed. */
-  readonly status: number
-  /** The query parameter `error` of the redirect that had one. */
-  readonly error: string | undefined
-  /** The URL that contains the error code. If there is no error code, the last URL that was opened. */
-  readonly url: string
-  /** The error code of the gateway in front of Autodesk Platform Services, if the last response has one. */
-  readonly gatewayCode?: string | undefined
-}
-
 const MAX_REDIRECTS = 10
 
 /**
  * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin, until a
- * redirect has an error code or leads to a different origin.
+ * redirect has an error code or leads to a different origin. Returns the statuses of the first and of the last response, the URL and the
+ * error code of the redirect that has one, and the code of the gateway in front of Autodesk Platform Services.
  * @throws ProviderError if the provider cannot be reached or redirects too often
  */
-async function followRedirects(transport: Transport, endpoint: Endpoint, startUrl: string): Promise<Destination> {
+async function followRedirects(transport: Transport, endpoint: Endpoint, startUrl: string) {
   const { origin } = new URL(startUrl)
   const cookies = new Map<string, string>()
   let url = startUrl

@@ -1,7 +1,7 @@
 import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { YAMLError } from 'yaml'
-import { defaultExportOf } from '../../base/default-export.js'
+import { defaultExportOf, lineThrown } from '../../base/default-export.js'
 import { errorCode, isError } from '../../base/error-code.js'
 import { isJsonObject, parseJson } from '../../base/json.js'
 import { quote } from '../types/problem.js'
@@ -117,12 +117,8 @@ function whyThrown(error: unknown, path: string): string {
   const missing =
     errorCode(error)?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(error.message)?.[1]
   if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
+  const line = lineThrown(error, path)
+  const place = line === undefined ? '' : ` at line ${line}`
   // The message may quote the content of the file, or a command with a secret.
-  return `cannot be run, because it throws ${error.name}${lineThrown(error, path)}. To see its message, run: node ${path}`
-}
-
-function lineThrown(error: Error, path: string): string {
-  const places = (error.stack ?? '').split(path).slice(1)
-  const line = places.map(place => /^:(\d+)/.exec(place)?.[1]).find(found => found !== undefined)
-  return line === undefined ? '' : ` at line ${line}`
+  return `cannot be run, because it throws ${error.name}${place}. To see its message, run: node ${path}`
 }

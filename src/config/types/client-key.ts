@@ -16,11 +16,7 @@ export interface ClientKey {
 }
 
 /** The key, the algorithm and the key id with which the server signs. */
-export interface SigningKey {
-  readonly key: KeyObject
-  readonly algorithm: KeyAlgorithm
-  readonly keyId: string | undefined
-}
+export type SigningKey = Omit<ClientKey, 'text'>
 
 /** The settings from which `signingKeyOf` derives the signing key. */
 interface KeySettings {

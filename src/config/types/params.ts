@@ -5,27 +5,8 @@ type Params = Readonly<Record<string, string>>
 
 // The server sets these parameters itself. A fixed `nonce`, `state` or `code_challenge` would make logins
 // insecure, and `request` or `request_uri` could replace any other parameter (RFC 9101 section 5).
-const RESERVED: ReadonlySet<string> = new Set([
-  'client_id',
-  'client_secret',
-  'client_assertion',
-  'client_assertion_type',
-  'response_type',
-  'response_mode',
-  'redirect_uri',
-  'scope',
-  'state',
-  'nonce',
-  'code',
-  'code_challenge',
-  'code_challenge_method',
-  'request',
-  'request_uri',
-  'registration',
-  'id_token_hint',
-  'dpop_jkt',
-  'post_logout_redirect_uri'
-])
+const RESERVED =
+  /^(client_id|client_secret|client_assertion|client_assertion_type|response_type|response_mode|redirect_uri|scope|state|nonce|code|code_challenge|code_challenge_method|request|request_uri|registration|id_token_hint|dpop_jkt|post_logout_redirect_uri)$/i
 
 /** The age of an authentication in seconds (OpenID Connect Core section 3.1.2.1), which the server checks after the login. */
 export const MAX_AGE = 'max_age'
@@ -48,7 +29,7 @@ function params(example: string): ValueType<Params> {
       if (!pairs) return {}
       const names = pairs.map(([name]) => name)
       if (!names.every(name => NAME.test(name))) return { reason: 'one of the names is not the name of a parameter' }
-      const reserved = names.find(name => RESERVED.has(name.toLowerCase()))
+      const reserved = names.find(name => RESERVED.test(name))
       if (reserved !== undefined) return { reason: `this server sets ${reserved.toLowerCase()} itself` }
       if (new Set(names).size < names.length) return { reason: 'one of the names is repeated' }
       const maxAge = pairs.find(([name]) => name === MAX_AGE)?.[1] ?? '0'
@@ -63,10 +44,7 @@ export const logoutParams = params('logout_uri=https://app.example/')
 
 function pairsOf(written: unknown): (readonly [name: string, value: string])[] | undefined {
   if (typeof written === 'string') return [...new URLSearchParams(written)]
-  if (!isJsonObject(written)) return undefined
-  return Object.entries(written).every(isStringPair) ? (Object.entries(written) as [string, string][]) : undefined
-}
-
-function isStringPair(pair: readonly [string, unknown]): boolean {
-  return typeof pair[1] === 'string'
+  const pairs = isJsonObject(written) ? Object.entries(written) : []
+  const isValid = isJsonObject(written) && pairs.every((pair): pair is [string, string] => typeof pair[1] === 'string')
+  return isValid ? pairs : undefined
 }

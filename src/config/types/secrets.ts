@@ -6,29 +6,30 @@ import { listWith, type StringCheck, stringWith, type ValueType } from './value-
 // or a placeholder.
 
 // The syntaxes of references to secrets. A reference stands in repositories, so it must not become a secret if nothing has replaced it.
-const SYNTAXES: readonly (readonly [syntax: string, pattern: RegExp])[] = [
-  ['Azure App Service', /^@Microsoft\.\w+\(.*\)$/is],
-  ['Azure Container Apps', /^(secretref|keyvaultref):\S+$/i],
-  ['AWS', /^(\{\{resolve:.*\}\}|arn:aws[\w-]*:\S+)$/is],
-  ['Google Secret Manager', /^projects\/[^\s/]+\/secrets\/\S+$/],
-  ['Vault', /^(!?vault:\S+|<path:.+>)$/is],
-  ['SOPS', /^ENC\[.*\]$/s],
-  ['Kubernetes or Azure Pipelines', /^\$\([\w.-]+\)$/],
-  ['Compose', /^\$(\{.*\}|[A-Z_][A-Z0-9_]*)$/s],
-  ['PowerShell', /^\$env:\w+$/i],
-  ['Windows', /^%\w+%$/],
-  ['Helm', /^\{\{.*\}\}$/s],
+const REFERENCES: readonly (readonly [syntax: string, isReference: (secret: string) => boolean])[] = [
+  ['Azure App Service', matches(/^@Microsoft\.\w+\(.*\)$/is)],
+  ['Azure Container Apps', matches(/^(secretref|keyvaultref):\S+$/i)],
+  ['AWS', matches(/^(\{\{resolve:.*\}\}|arn:aws[\w-]*:\S+)$/is)],
+  ['Google Secret Manager', matches(/^projects\/[^\s/]+\/secrets\/\S+$/)],
+  ['Vault', matches(/^(!?vault:\S+|<path:.+>)$/is)],
+  ['SOPS', matches(/^ENC\[.*\]$/s)],
+  ['Kubernetes or Azure Pipelines', matches(/^\$\([\w.-]+\)$/)],
+  ['Compose', matches(/^\$(\{.*\}|[A-Z_][A-Z0-9_]*)$/s)],
+  ['PowerShell', matches(/^\$env:\w+$/i)],
+  ['Windows', matches(/^%\w+%$/)],
+  ['Helm', matches(/^\{\{.*\}\}$/s)],
   // Such as op://vault/item of 1Password, vault://, sm:// and ref+awssecrets://.
-  ['a URL', /^[a-z][a-z0-9+.-]*:\/\/\S+$/i]
-]
-const REFERENCES = [
-  ...SYNTAXES.map(([syntax, pattern]) => ({ syntax, isReference: (secret: string) => pattern.test(secret) })),
+  ['a URL', matches(/^[a-z][a-z0-9+.-]*:\/\/\S+$/i)],
   // A random secret may begin with a slash, so a path counts only if its file exists.
-  {
-    syntax: 'a path (use the variable that ends in _FILE)',
-    isReference: (secret: string) => /^(\.{0,2}\/|[a-z]:\\)/i.test(secret) && existsSync(secret)
-  }
+  [
+    'a path (use the variable that ends in _FILE)',
+    secret => /^(\.{0,2}\/|[a-z]:\\)/i.test(secret) && existsSync(secret)
+  ]
 ]
+
+function matches(pattern: RegExp): (secret: string) => boolean {
+  return secret => pattern.test(secret)
+}
 
 const shortestSecret = 32
 
@@ -86,10 +87,9 @@ export const clientSecret: ValueType<string> = {
     { accepts: secret => hasNoPlaceholder(secret) && !PLACEHOLDER.test(secret), reason: placeholderReason }
   ),
   doubt(secret) {
-    const reference = REFERENCES.find(({ isReference }) => isReference(secret))
+    const [syntax] = REFERENCES.find(([, isReference]) => isReference(secret)) ?? []
     return (
-      reference &&
-      `is a reference in the syntax of ${reference.syntax}, which nothing has replaced. Set it to the secret itself.`
+      syntax && `is a reference in the syntax of ${syntax}, which nothing has replaced. Set it to the secret itself.`
     )
   }
 }
@@ -99,7 +99,7 @@ function checksFor(subject: string): readonly StringCheck[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [
-    ...REFERENCES.map(({ syntax, isReference }) => ({
+    ...REFERENCES.map(([syntax, isReference]) => ({
       accepts: (secret: string) => !isReference(secret),
       reason: `${subject} is a reference in the syntax of ${syntax}, which nothing has replaced`
     })),

@@ -36,54 +36,45 @@ const webChecks: readonly StringCheck[] = [
   { accepts: url => !url.includes('#'), reason: 'it contains a fragment' }
 ]
 
-/** The type of the callback URL, to which the provider sends the browser after a login. */
-export const callbackUrl: ValueType<string> = {
-  allowed: `an absolute http or https URL whose path ends in ${callbackPath}`,
-  mask: maskUrl,
-  json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
-  parse: stringWith(
-    ...webChecks,
-    { accepts: url => pathnameOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
-    // The server redirects to the path that precedes the callback path. If this path contained `//host`, the redirect
-    // would lead to another site.
-    { accepts: url => !pathnameOf(url).includes('//'), reason: 'its path has an empty segment' }
-  )
+function urlType(allowed: string, pattern: string, ...checks: readonly StringCheck[]): ValueType<string> {
+  return { allowed, mask: maskUrl, json: { type: 'string', pattern }, parse: stringWith(...webChecks, ...checks) }
 }
 
-const providerChecks: readonly StringCheck[] = [
-  ...webChecks,
-  {
-    accepts: url => new URL(url).protocol === 'https:' || isLoopback(url),
-    reason: 'plain http would send secrets over the network unencrypted'
-  }
-]
+/** The type of the callback URL, to which the provider sends the browser after a login. */
+export const callbackUrl = urlType(
+  `an absolute http or https URL whose path ends in ${callbackPath}`,
+  `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$`,
+  { accepts: url => pathnameOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
+  // The server redirects to the path that precedes the callback path. If this path contained `//host`, the redirect
+  // would lead to another site.
+  { accepts: url => !pathnameOf(url).includes('//'), reason: 'its path has an empty segment' }
+)
+
+const usesHttps: StringCheck = {
+  accepts: url => new URL(url).protocol === 'https:' || isLoopback(url),
+  reason: 'plain http would send secrets over the network unencrypted'
+}
+const onlyHttps = 'an https URL (plain http only on this machine)'
 
 /**
  * The type of a setting that is the URL of a provider endpoint. The URL must use https, because secrets are sent to it. Plain
  * http is allowed only on this machine.
  */
-export const providerUrl: ValueType<string> = {
-  allowed: 'an https URL (plain http only on this machine)',
-  mask: maskUrl,
-  json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
-  parse: stringWith(...providerChecks)
-}
+export const providerUrl = urlType(onlyHttps, '^https?://[^\\s#]+$', usesHttps)
+
+const optionalUrl = urlType(`${onlyHttps}, or the word none`, '^(none|https?://[^\\s#]+)$', usesHttps)
 
 /** The type of an optional endpoint. The word `none` disables the endpoint. */
 export const optionalProviderUrl: ValueType<string> = {
-  allowed: `${providerUrl.allowed}, or the word none`,
-  mask: maskUrl,
-  json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
-  parse: written => (written === 'none' ? { value: written } : providerUrl.parse(written))
+  ...optionalUrl,
+  parse: written => (written === 'none' ? { value: written } : optionalUrl.parse(written))
 }
 
 /** The type of the issuer, which has neither a query nor a fragment (RFC 8414 section 2). */
-export const issuerUrl: ValueType<string> = {
-  allowed: `${providerUrl.allowed} without a query`,
-  mask: maskUrl,
-  json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
-  parse: stringWith(...providerChecks, { accepts: url => !url.includes('?'), reason: 'it contains a query' })
-}
+export const issuerUrl = urlType(`${onlyHttps} without a query`, '^https?://[^\\s?#]+$', usesHttps, {
+  accepts: url => !url.includes('?'),
+  reason: 'it contains a query'
+})
 
 /**
  * Returns the base path, which is the part of the callback URL's path before `/api/auth/callback`. It is '' or '/path'.
@@ -160,7 +151,7 @@ export function maskUrl(url: string): string {
  * issuer could make the server send secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
-  const broken = providerChecks.find(({ accepts }) => !accepts(endpoint))
+  const broken = [...webChecks, usesHttps].find(({ accepts }) => !accepts(endpoint))
   if (broken) return broken.reason
   if (isLoopback(endpoint) && new URL(endpoint).protocol === 'http:' && !isLoopback(issuer)) {
     return 'it uses plain http and names this machine, but the issuer is on another machine'

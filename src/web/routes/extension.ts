@@ -5,7 +5,7 @@ import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
-import { defaultExportOf } from '../../base/default-export.js'
+import { defaultExportOf, lineThrown } from '../../base/default-export.js'
 import { errorCode, isError } from '../../base/error-code.js'
 import type { TokensState } from './require-tokens.js'
 
@@ -72,14 +72,11 @@ export class ExtensionError extends Error {
   }
 }
 
-/**
- * Returns the name and message of an error, and the line in which it occurred. For a syntax error in an ES module, Node reports the
- * file and the line only if the error ends the process. So the message tells how to see them.
- */
+/** Returns the name and message of an error, and the line in which it occurred, or how to find it. */
 function summary(error: unknown, path: string): string {
   if (!isError(error)) return String(error)
-  const { name, message, stack = '' } = error
-  const line = stack.split(path)[1]?.match(/^:(\d+)/)?.[1]
+  const { name, message } = error
+  const line = lineThrown(error, path)
   if (line !== undefined) return `${name}: ${message} (line ${line})`
   const advice = name === 'SyntaxError' ? `. To see the file and the line, run: node ${path}` : ''
   return `${name}: ${message}${advice}`

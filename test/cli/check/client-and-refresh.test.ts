@@ -48,12 +48,12 @@ async function findingsAt(
   t: ExecutionContext,
   issuer: string,
   settings: TestSettings,
-  check: (provider: Provider, metadata: ProviderMetadata) => Promise<Finding | Finding[]>
+  check: (provider: Provider, metadata: ProviderMetadata) => Iterable<Finding> | Promise<Iterable<Finding>>
 ) {
   const provider = openProvider(testConfig(someProvider, settings), Date.now)
   t.teardown(() => provider.transport.close())
   const metadata = { ...(await provider.idp.metadata()), issuer, quirks: quirksOf({ issuer }) }
-  return [await check(provider, metadata)].flat()
+  return [...(await check(provider, metadata))]
 }
 
 for (const authorizationParams of [{}, { access_type: 'offline' }, { access_type: 'offline', prompt: 'consent' }]) {
