@@ -1,235 +1,74 @@
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
-import { createFairQueue, QueueError, type QueueLimits, type Turn } from '#src/base/fair-queue.js'
+import { createFairQueue, QueueError, type Turn } from '#src/base/fair-queue.js'
 import { QUEUE_LIMITS } from '#src/web/proxy/forward.js'
+import { assertCases } from '../helpers/case-file.js'
 
 const patient = 60_000
-const [full, late] = (['full', 'timeout'] as const).map(reason => ({
-  instanceOf: QueueError,
-  message: new QueueError(reason).message
-}))
 
-/** Starts a queue in which each name is a session of another user. `ana/2` is the second session of `ana`. */
-function start(limits: Partial<QueueLimits> = {}) {
-  const queue = createFairQueue({ inProgress: 100, waiting: 1, slots: 2, ...limits })
-  const enter = (session: string, more: Partial<Turn['call']> = {}) => {
+/** Runs the commands of a case in fair-queue.txt, and returns the calls that run, wait and are lost, or the order in which they run. */
+async function run(commands: string, [limits = '']: readonly string[]): Promise<string> {
+  const given = limits.split(', ').map(limit => limit.split(' ') as [string, string])
+  const named = Object.fromEntries(given.map(([name, value]) => [name, Number(value)]))
+  const queue = createFairQueue({ inProgress: 100, waiting: 1, slots: 2, ...named })
+  const turns = new Map<string, Turn>()
+  const lost: string[] = []
+  const started: string[] = []
+  const namesIn = (state: Turn['state']) => [...turns].filter(([, turn]) => turn.state === state).map(([name]) => name)
+  const turnOf = (name: string) => turns.get(name) as Turn
+
+  function enter(text: string, isUpload: boolean): void {
+    const [, name = '', session = name, place = 'a'] = /^(\w+)(?:=([\w/]+))?(?:@(\w+))?$/.exec(text) ?? []
     const [user = ''] = session.split('/')
-    return queue.enter({ queue: 'a', session, user, ...more })
+    const isUrgent = place === 'urgent'
+    try {
+      const turn = queue.enter({ queue: place, session, user, isUrgent, ...(isUpload && { isUploading: () => true }) })
+      turns.set(name, turn)
+      if (turn.state === 'inProgress') return
+      queue.wait(turn, patient).then(
+        hasStarted => hasStarted && started.push(name),
+        error => error instanceof QueueError && lost.push(name)
+      )
+    } catch (error) {
+      if (!(error instanceof QueueError)) throw error
+      lost.push(name)
+    }
   }
-  return { ...queue, enter, upload: (session: string) => enter(session, { isUploading: () => true }) }
+
+  for (const command of commands.split(', ')) {
+    const [verb = '', name = ''] = command.split(' ')
+    if (verb === 'enter' || verb === 'upload') enter(name, verb === 'upload')
+    else if (verb === 'leave') queue.leave(turnOf(name))
+    else if (verb === 'free') queue.freeSlot(turnOf(name))
+    else if (verb === 'take') queue.takeSlot(turnOf(name))
+    else if (verb === 'drain') {
+      for (let [name] = namesIn('inProgress'); name !== undefined; [name] = namesIn('inProgress')) {
+        queue.leave(turnOf(name))
+        await setImmediate()
+      }
+      return `order ${started.join(' ')}`
+    } else throw new Error(`unknown command ${verb}`)
+    await setImmediate()
+  }
+  const groups = { runs: namesIn('inProgress'), waits: namesIn('waiting'), lost }
+  return Object.entries(groups)
+    .filter(([, names]) => names.length > 0)
+    .map(([group, names]) => [group, ...names].join(' '))
+    .join('; ')
 }
 
-const hasStarted = ({ state }: Turn) => state === 'inProgress'
-
-test('when as many calls of a queue have slots as allowed, the next call waits, and one after it is lost', async t => {
-  const { enter, wait, freeSlot, length } = start()
-  const first = enter('1')
-  enter('2')
-  const third = enter('3')
-  t.deepEqual([hasStarted(first), hasStarted(third), length()], [true, false, 1])
-  t.throws(() => enter('4'), full)
-  t.true(hasStarted(enter('5', { queue: 'b' })))
-  const waiting = wait(third, patient)
-  freeSlot(first)
-  t.true(await waiting)
-  t.deepEqual([hasStarted(third), length()], [true, 0])
-})
-
-test('a call that has ended is no longer counted, even if its end is reported twice', t => {
-  const { enter, freeSlot, leave } = start()
-  const first = enter('1')
-  enter('2')
-  freeSlot(first)
-  leave(first)
-  leave(first)
-  t.true(hasStarted(enter('3')))
-  t.false(hasStarted(enter('4')))
-})
+test('the limits of a queue hold, and users and sessions take turns', t =>
+  assertCases(t, 'test/base/fair-queue.txt', run))
 
 test('a call is given up when its time is over, and its place in the queue is free again', async t => {
-  const { enter, wait, length } = start()
-  enter('1')
-  enter('2')
-  const turn = enter('3')
-  await t.throwsAsync(wait(turn, 1), late)
+  const { enter, wait, length } = createFairQueue({ inProgress: 1, waiting: 1 })
+  const call = (user: string) => enter({ queue: 'a', session: user, user })
+  call('1')
+  const turn = call('2')
+  const message = new QueueError('timeout').message
+  await t.throwsAsync(wait(turn, 1), { instanceOf: QueueError, message })
   t.deepEqual([turn.state, length()], ['over', 0])
-  t.notThrows(() => enter('3'))
-})
-
-test('a call that leaves while it waits gives up its place, and does not start later', async t => {
-  const { enter, wait, leave } = start()
-  const first = enter('1')
-  enter('2')
-  const leaving = enter('3')
-  const left = wait(leaving, patient)
-  leave(leaving)
-  t.false(await left)
-  const next = enter('4')
-  leave(first)
-  t.deepEqual([leaving.state, next.state], ['over', 'inProgress'])
-})
-
-test('an upload has no slot until its body was sent', t => {
-  const { enter, upload, takeSlot, freeSlot } = start({ waiting: 10 })
-  const [first, second] = [upload('1'), upload('2'), upload('3')] as const
-  const reading = enter('reading')
-  t.true(hasStarted(reading))
-  takeSlot(first)
-  takeSlot(first)
-  const waiting = enter('waiting')
-  t.false(hasStarted(waiting))
-  // A body that was being sent when the slots were taken makes the number of slots exceed the limit.
-  takeSlot(second)
-  freeSlot(reading)
-  t.false(hasStarted(waiting))
-  freeSlot(first)
-  t.true(hasStarted(waiting))
-})
-
-test('a response that comes before the whole body was sent needs no slot, even if the rest of the body is sent later', t => {
-  const { enter, upload, takeSlot, freeSlot } = start()
-  const early = upload('uploading')
-  freeSlot(early)
-  takeSlot(early)
-  t.deepEqual(
-    ['1', '2', '3'].map(session => hasStarted(enter(session))),
-    [true, true, false]
-  )
-})
-
-const tables: readonly (readonly [
-  limit: keyof QueueLimits,
-  taken: readonly [string, string],
-  free: string | undefined
-])[] = [
-  ['ofOneSession', ['ana/1', 'ana/1'], 'ana/2'],
-  ['ofOneUser', ['ana/1', 'ana/2'], 'bob'],
-  ['ofOneQueue', ['ana', 'bob'], undefined],
-  ['inProgress', ['ana', 'bob'], undefined]
-]
-for (const [limit, [one, two], free] of tables) {
-  test(`the limit ${limit} counts uploads, calls and responses in progress, and a call beyond it waits`, t => {
-    const { enter, upload, freeSlot, leave } = start({ slots: 10, [limit]: 2, waiting: 10 })
-    const first = upload(one)
-    freeSlot(upload(two))
-    const next = enter(two)
-    t.false(hasStarted(next))
-    if (free !== undefined) t.true(hasStarted(enter(free)))
-    t.is(hasStarted(enter('carl', { queue: 'b' })), limit !== 'inProgress')
-    leave(first)
-    t.true(hasStarted(next))
-  })
-}
-
-test('a call of a session that ends in one queue lets a call of this session in another queue start', t => {
-  const { enter, leave } = start({ ofOneSession: 1 })
-  const first = enter('ana')
-  const elsewhere = enter('ana', { queue: 'b' })
-  t.false(hasStarted(elsewhere))
-  leave(first)
-  t.true(hasStarted(elsewhere))
-})
-
-/** Lets calls wait while one is in progress, and returns the order in which they start. */
-async function orderOf(calls: readonly (readonly [session: string, more?: Partial<Turn['call']>])[]) {
-  const { enter, wait, leave } = start({ inProgress: 1, waiting: 100 })
-  const running = enter('first')
-  const started: string[] = []
-  const waiting = calls.map(async ([session, more]) => {
-    const turn = enter(session, more)
-    if (await wait(turn, patient)) started.push(session)
-    leave(turn)
-  })
-  leave(running)
-  await Promise.all(waiting)
-  return started
-}
-
-test('a queue is served in turn by user, and for each user in turn by session', async t => {
-  const sessions = ['ana/1', 'ana/1', 'ana/1', 'ana/2', 'bob', 'bob', 'carl']
-  t.deepEqual(await orderOf(sessions.map(session => [session])), [
-    'ana/1',
-    'bob',
-    'carl',
-    'ana/2',
-    'bob',
-    'ana/1',
-    'ana/1'
-  ])
-})
-
-test('the queues take turns, and the calls of an urgent queue start before all others', async t => {
-  t.deepEqual(await orderOf([['1'], ['2'], ['3', { queue: 'b' }], ['4', { queue: 'b' }]]), ['1', '3', '2', '4'])
-  const urgent = { queue: 'urgent', isUrgent: true }
-  t.deepEqual(await orderOf([['1'], ['first', urgent], ['2'], ['second', urgent]]), ['first', 'second', '1', '2'])
-})
-
-test('each queue has as many places as the others', t => {
-  const { enter } = start({ inProgress: 0, waiting: 2 })
-  for (const queue of ['a', 'b']) {
-    for (const _ of [1, 2]) t.notThrows(() => enter('1', { queue }))
-    t.throws(() => enter('1', { queue }), full)
-  }
-})
-
-test('calls of a full session do not delay the calls behind them', t => {
-  const { enter, freeSlot } = start({ ofOneSession: 1, waiting: 100 })
-  enter('ana/1')
-  const other = enter('carl')
-  t.false(hasStarted(enter('ana/1')))
-  const second = enter('ana/2')
-  const bob = enter('bob')
-  t.false(hasStarted(second))
-  freeSlot(other)
-  t.true(hasStarted(second))
-  freeSlot(second)
-  t.true(hasStarted(bob))
-})
-
-test('in a full queue, the user with the most calls loses the newest one to a user with fewer calls', async t => {
-  const { enter, wait } = start({ slots: 1, waiting: 4 })
-  enter('first')
-  const lost: string[] = []
-  for (const [index, session] of ['ana/1', 'ana/1', 'ana/2', 'bob'].entries()) {
-    wait(enter(session), patient).catch(error => void (error instanceof QueueError && lost.push(`${session} ${index}`)))
-  }
-  t.throws(() => enter('ana/1'), full)
-  t.deepEqual(lost, [])
-  t.false(hasStarted(enter('carl')))
-  await setImmediate()
-  t.deepEqual(lost, ['ana/1 1'])
-  // Bob would now have two waiting calls, as many as Ana.
-  t.throws(() => enter('bob'), full)
-  t.false(hasStarted(enter('dora')))
-  await setImmediate()
-  t.is(lost.length, 2)
-})
-
-test('a user can have one of the reserved slots of a queue, so users with many calls leave slots for others', t => {
-  const { enter, freeSlot } = start({ slots: 4, reserved: 2, waiting: 10 })
-  const greedy = Array.from({ length: 6 }, () => enter('greedy'))
-  t.deepEqual(greedy.map(hasStarted), [true, true, true, false, false, false])
-  const other = enter('other')
-  t.true(hasStarted(other))
-  const second = enter('other')
-  const third = enter('third')
-  t.deepEqual([second, third].map(hasStarted), [false, false])
-  freeSlot(other)
-  t.true(hasStarted(second))
-  // The greedy user comes first in the queue, but keeps the reserved slot until a shared slot is free.
-  freeSlot(second)
-  t.true(hasStarted(third))
-  t.false(greedy.slice(3).some(hasStarted))
-  freeSlot(greedy[0] as Turn)
-  t.true(hasStarted(greedy[3] as Turn))
-})
-
-test('uploads that end at the same time do not take the reserved slots', t => {
-  const { enter, upload, takeSlot } = start({ slots: 3, reserved: 1, waiting: 10 })
-  const uploads = [1, 2, 3, 4].map(() => upload('greedy'))
-  for (const turn of uploads) takeSlot(turn)
-  t.true(hasStarted(enter('other')))
-  t.false(hasStarted(enter('third')))
+  t.notThrows(() => call('3'))
 })
 
 test('the limits of the API proxy leave slots of a host for other users', t => {

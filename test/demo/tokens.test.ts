@@ -1,9 +1,8 @@
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import test from 'ava'
 import { createClock } from '../helpers/clock.js'
-import { claimsOf, codeFor, exchangeCode, logIn, refresh, start, userInfo } from './setup.js'
+import { claimsOf, logIn, refresh, start, userInfo } from './setup.js'
 
-const day = 24 * 3600
 const invalidGrant = { status: 400, body: { error: 'invalid_grant' } }
 
 test("an access token is a JWT with the size and the claims of the platform's tokens, signed with the published key", async t => {
@@ -75,22 +74,6 @@ test('access tokens expire after tokenLifetimeSeconds on the given clock', async
   const { body } = await refresh(demo, tokens.refresh_token)
   t.is(claimsOf(body.access_token).exp, Math.floor(clock.now() / 1000) + 30)
   t.is((await userInfo(demo, body.access_token)).status, 200)
-})
-
-test('a code expires after five minutes, and each refresh token fifteen days after it was issued', async t => {
-  const clock = createClock()
-  const demo = await start(t, { now: clock.now })
-  const [inTime, tooLate] = [await codeFor(t, demo), await codeFor(t, demo)]
-  clock.advanceSeconds(299)
-  const tokens = await exchangeCode(demo, inTime)
-  t.is(tokens.status, 200)
-  clock.advanceSeconds(1)
-  t.like(await exchangeCode(demo, tooLate), invalidGrant)
-  clock.advanceSeconds(14 * day)
-  const second = await refresh(demo, tokens.body.refresh_token)
-  t.is(second.status, 200)
-  clock.advanceSeconds(15 * day)
-  t.like(await refresh(demo, second.body.refresh_token), invalidGrant)
 })
 
 test('userinfo refuses everything that is not an access token of this provider', async t => {

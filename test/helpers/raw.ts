@@ -35,7 +35,7 @@ export function sendRaw(
   const {
     answers: wanted,
     bytes: enough = Number.POSITIVE_INFINITY,
-    timeoutMs = 10_000,
+    timeoutMs = 60_000,
     head = false,
     end = false
   } = options

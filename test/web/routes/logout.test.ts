@@ -53,25 +53,6 @@ test('with logout: local no request is sent to the provider', async t => {
   t.is(idp.requests.length, before)
 })
 
-test('with logout: idp the browser is redirected to the provider with the URL to return to', async t => {
-  const settings = {
-    logout: { revoke: false, idp: true },
-    platform: { callbackUrl: 'https://app.example/base/api/auth/callback' }
-  } as const
-  const { browser, idp, logs } = await startTestServer(t, { settings })
-  const { headers } = await browser.navigate('/base/api/auth/logout')
-  t.is(logs.first('logout_succeeded'), undefined, 'there was no session')
-  const location = new URL(String(headers.location))
-  t.is(location.origin + location.pathname, idp.endSessionEndpoint)
-  t.deepEqual(
-    [...location.searchParams],
-    [
-      ['post_logout_redirect_uri', 'https://app.example/base/'],
-      ['client_id', idp.clientId]
-    ]
-  )
-})
-
 test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
   const { browser, idp } = await startDiscovered(t, {
     settings: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
