@@ -16,7 +16,7 @@ function settingsOf(guide: string): Record<string, string> {
   const all = copiedLines(guide).map(
     line => line.replaceAll('https://app.example.com', publicOrigin).split(/=(.*)/s).slice(0, 2) as [string, string]
   )
-  const ofProvider = /^PLATFORM_(SCOPES|AUTHORIZATION_PARAMS|LOGOUT_PARAMS|AUTH_LOGOUT_IDP)$/
+  const ofProvider = /^PLATFORM_(SCOPES|AUTHORIZATION_PARAMS|LOGOUT_PARAMS|AUTH_LOGOUT_(IDP|REVOKE))$/
   return Object.fromEntries(all.filter(([name]) => ofProvider.test(name)))
 }
 
@@ -34,7 +34,10 @@ for (const [name, guide] of Object.entries(guides)) {
     test(`${name}, ${mode}: a login, three expiries and a logout`, async t => {
       const copied = settingsOf(name)
       const scopes = valuesOf(copied.PLATFORM_SCOPES) ?? ['data:read']
-      const logout = { revoke: true, idp: copied.PLATFORM_AUTH_LOGOUT_IDP === 'true' }
+      const logout = {
+        revoke: copied.PLATFORM_AUTH_LOGOUT_REVOKE !== 'false',
+        idp: copied.PLATFORM_AUTH_LOGOUT_IDP === 'true'
+      }
       const platform = {
         scopes,
         internalTokenScopes: [...new Set([...scopes, 'data:read', 'viewables:read'])],
@@ -67,13 +70,13 @@ for (const [name, guide] of Object.entries(guides)) {
     })
   }
 
-  test(`${name}: check finds no fault`, async t => {
+  test(`${name}: check finds no fault, and no missing revocation endpoint`, async t => {
     const copied = settingsOf(name)
     const { code, lines } = await checkAt(t, {
       discovery: () => Object.fromEntries((guide.lacks ?? []).map(member => [member, undefined])),
       provider: () => ({ quirks: guide.quirks }),
       env: () => ({ ...(name === 'aps' ? { PLATFORM_SCOPES: 'data:read' } : {}), ...copied })
     })
-    t.deepEqual([code, lines.filter(line => line.startsWith('failed'))], [0, []])
+    t.deepEqual([code, lines.filter(line => /^failed|no usable revocation endpoint/.test(line))], [0, []])
   })
 }
