@@ -98,18 +98,19 @@ const FRAMING = new Set(['connection', 'keep-alive', 'transfer-encoding', 'conte
 
 /**
  * The content of a response may come from other users of the upstream. The policy prevents it from running scripts in the origin of
- * this server, from sending forms, and from loading anything (CSP level 3). The types in `CANNOT_RUN` contain no scripts, and
- * WebKit shows nothing of them with `sandbox`.
+ * this server, from sending forms, and from loading anything (CSP level 3). The types in `CANNOT_RUN` contain no scripts. WebKit shows
+ * nothing of them with `sandbox`, and makes its viewer as large as the tab with an inline style.
  */
 function policyOf(statusCode: number, contentTypes: readonly string[]): string {
   const [type = ''] = contentTypes
-  if (SVG.test(type)) return `sandbox; ${POLICY}; style-src 'unsafe-inline'`
+  if (SVG.test(type)) return `sandbox; ${STYLED}`
   // If there are several types, browsers decide differently which one counts (RFC 9110 section 5.3).
   const isSafe = (statusCode === 200 || statusCode === 206) && contentTypes.length === 1 && CANNOT_RUN.test(type)
-  return isSafe ? POLICY : `sandbox; ${POLICY}`
+  return isSafe ? STYLED : `sandbox; ${POLICY}`
 }
 
 const POLICY = "default-src 'none'; form-action 'none'; base-uri 'none'"
+const STYLED = `${POLICY}; style-src 'unsafe-inline'`
 const SVG = /^image\/svg\+xml *(;|$)/i
 const CANNOT_RUN =
   /^(application\/pdf|image\/(png|jpeg|gif|webp|avif|bmp)|(audio|video)\/(?![^;]*\+xml)[\w.+-]+) *(;[^,]*)?$/i
