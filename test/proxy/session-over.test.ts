@@ -4,7 +4,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { createFairQueue } from '#src/base/fair-queue.js'
-import { noMetrics } from '#src/base/metrics.js'
+import { type Metrics, noMetrics } from '#src/base/metrics.js'
 import { createExchange } from '#src/web/proxy/exchange.js'
 import type { ForwardRoute } from '#src/web/proxy/routes.js'
 import type { Upstreams } from '#src/web/proxy/upstream.js'
@@ -74,6 +74,21 @@ test('a logout ends the open responses of a session, also of a copied cookie, an
   await Promise.all(upstream.requests.slice(0, 4).map(({ aborted }) => aborted))
   t.is(proxied.logs.all('response_ended_with_session').length, 4)
   t.is(proxied.logs.all('upstream_response_incomplete').length, 0)
+})
+
+test('a request that is queued at the logout is not sent, although the logout frees its place in the queue', async t => {
+  const lengths: (() => number | undefined)[] = []
+  const watch: Metrics['watch'] = (name, length) => void (name === 'queued_requests' && lengths.push(length))
+  const metrics = { ...noMetrics, watch }
+  const { proxied, upstream } = await startEndless(t, { parts: { metrics } })
+  const requests = Array.from({ length: 32 }, () => ask(t, proxied))
+  for (const request of requests) await answerOf(request)
+  const queued = ask(t, proxied, { path: '/api/queued' })
+  await eventually(() => lengths.some(length => length() === 1))
+  await proxied.browser.navigate('/api/auth/logout')
+  const { statusCode, headers } = await answerOf(queued)
+  t.deepEqual([statusCode, headers['session-status']], [401, 'signed-out'])
+  t.is(upstream.requests.length, 32)
 })
 
 test('the end of session.maxLifetime ends the open responses of a session, and a refresh does not', async t => {

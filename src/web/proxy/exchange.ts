@@ -240,7 +240,7 @@ function createSetHeaders({ config, log, site }: Services, findRoute: FindRoute)
   }
 }
 
-function isLoggedOut(ctx: Context, sessions: Services['sessions']): boolean {
+export function isLoggedOut(ctx: Context, sessions: Services['sessions']): boolean {
   const record = sessionRecord(ctx)
   return record !== undefined && sessions.known(record.id).kind === 'over'
 }

@@ -10,8 +10,9 @@ import {
 } from '../../base/fair-queue.js'
 import { hasBody, postponeBody } from '../every-request/arrivals.js'
 import { sessionRecord } from '../request/session.js'
+import { unauthorized } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
-import { createExchange } from './exchange.js'
+import { createExchange, isLoggedOut } from './exchange.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Upstreams } from './upstream.js'
 import { bodyAlreadyRead, upstreamQueueFull } from './upstream-failure.js'
@@ -44,7 +45,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
    * - The response has ended, the API has aborted it, or the end of its session or the shutdown of this server has ended it.
    * - The client has disconnected.
    * - The session was logged out after its refresh. In this case, this function sends no response, and `requireTokens`
-   *   responds with 401.
+   *   responds with 401. If it was logged out while the request was queued, nothing is sent to the API.
    *
    * Rejects with HttpError if there is no response to forward.
    */
@@ -64,8 +65,11 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     let turn: Turn | undefined
     try {
       turn = queue.enter(call)
-      const hasStarted = turn.state === 'inProgress' || (await waitInQueue(ctx, queue, turn, silenceMs))
-      if (hasStarted && !res.destroyed) await exchangeWithUpstream({ ctx, route, silenceMs, turn })
+      const startsNow = turn.state === 'inProgress'
+      const hasStarted = startsNow || (await waitInQueue(ctx, queue, turn, silenceMs))
+      if (!hasStarted || res.destroyed) return
+      if (!startsNow && isLoggedOut(ctx, services.sessions)) unauthorized(ctx)
+      else await exchangeWithUpstream({ ctx, route, silenceMs, turn })
     } catch (error) {
       if (!(error instanceof QueueError)) throw error
       metrics.observe('upstream_header_duration_seconds', 0, { route: rule.route, error: 'queue_full' })

@@ -132,7 +132,7 @@ export function tokensOf(ctx: Context): Tokens {
  * Responds with 401. A script gets an empty body (docs/reference/contract.md, section 7).
  * @throws HttpError if a user opens the URL in a tab, so that the user gets a page with a link to the login
  */
-function unauthorized(ctx: Context): void {
+export function unauthorized(ctx: Context): void {
   setSessionStatus(ctx, 'signed-out')
   if (opensDocument(ctx.method, ctx.req.headers)) {
     throw new HttpError('unauthorized')
