@@ -116,34 +116,20 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
 type OnDenied = (denial: Denial, identity: Identity | undefined) => Promise<void>
 
 /**
- * What the token requests of a login have led to, before it is stored:
+ * What the token requests of a login have led to, and what is stored as its result:
  * - `completed`: the login has all tokens, and its account is allowed
  * - `denied`: the account may not sign in here
  * - `codeRejected`: the identity provider rejected the code
- * - `failed`: the login has failed for good if its code was exchanged (`isSpent`). Otherwise the exchange can be repeated.
+ * - `failed`: the login has failed for good if its code was exchanged. Otherwise the exchange can be repeated.
  */
-type Attempt =
+type Attempt = { readonly result: Result } & (
   | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
   | { readonly kind: 'denied'; readonly denial: Denial; readonly identity: Identity | undefined }
   | { readonly kind: 'codeRejected'; readonly error: string }
-  | { readonly kind: 'failed'; readonly error: unknown; readonly isSpent: boolean }
+  | { readonly kind: 'failed'; readonly error: unknown }
+)
 
 type Completed = Extract<Attempt, { readonly kind: 'completed' }>
-
-/** Returns what is stored after the attempt. */
-function resultOf(attempt: Attempt): Result {
-  switch (attempt.kind) {
-    case 'completed':
-      return { kind: 'tokens', record: attempt.record, pauseMs: 0 }
-    case 'denied':
-      return { kind: 'over', end: attempt.denial }
-    case 'codeRejected':
-      // End the login, so that its state cannot be used again. Otherwise an attacker could try many codes with one state.
-      return { kind: 'over', end: { reason: 'refused' } }
-    case 'failed':
-      return attempt.isSpent ? { kind: 'over', end: { reason: 'failed' } } : { kind: 'failure', pauseMs: 0 }
-  }
-}
 
 /** Creates the function that exchanges a code, unless its login has already ended. */
 function createExchange(dependencies: CodeExchangeDependencies) {
@@ -161,7 +147,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
     const sent: { attempt?: Attempt } = {}
     const ended = (attempt: Attempt): Result => {
       sent.attempt = attempt
-      return resultOf(attempt)
+      return attempt.result
     }
     const current = await sessions.underLease(login, request, async (_login, { leftMs }) => {
       try {
@@ -172,9 +158,12 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         pauseIfThrottled(sessions, 'login', error)
         if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected()
         if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) {
-          return ended({ kind: 'codeRejected', error: error.error })
+          // End the login, so that its state cannot be used again. Otherwise an attacker could try many codes with one state.
+          const result = { kind: 'over', end: { reason: 'refused' } } as const
+          return ended({ kind: 'codeRejected', error: error.error, result })
         }
-        return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
+        const result = { kind: 'failure', pauseMs: 0 } as const
+        return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, result })
       }
     })
     return { current, attempt: sent.attempt }
@@ -216,7 +205,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         await onDenied(attempt.denial, attempt.identity)
         return { kind: 'denied', denial: attempt.denial }
       case 'codeRejected':
-        return attempt
+        return { kind: 'codeRejected', error: attempt.error }
       case 'completed':
         if (current.kind === 'over') {
           revokeInBackground(idp, attempt.record.fields.refresh_token)
@@ -314,13 +303,15 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       const denial = await denialOfLogin(claims, secondClaims, access_token)
       if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
-        return { kind: 'denied', denial, identity: state.identity }
+        return { kind: 'denied', denial, identity: state.identity, result: { kind: 'over', end: denial } }
       }
-      return { kind: 'completed', record: recordOf(login, state, claims), claims, scopesMissing }
+      const record = recordOf(login, state, claims)
+      return { kind: 'completed', record, claims, scopesMissing, result: { kind: 'tokens', record, pauseMs: 0 } }
     } catch (error) {
       // This login has failed for good, so it must not leave a valid refresh token behind.
       revokeInBackground(idp, ProviderError.refreshTokenOf(error) ?? state.fields.refresh_token)
-      return { kind: 'failed', error: interruptionOf(error), isSpent: true }
+      const result = { kind: 'over', end: { reason: 'failed' } } as const
+      return { kind: 'failed', error: interruptionOf(error), result }
     }
   }
 }

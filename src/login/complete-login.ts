@@ -81,12 +81,10 @@ type CallbackResult =
   | { readonly kind: 'restart'; readonly prompt: string | undefined; readonly why: RestartReason }
   | { readonly kind: 'notNeeded'; readonly why: StrayLogin['kind'] }
   | { readonly kind: 'kept' }
-  | { readonly kind: 'otherIssuer' | 'used' | 'signedOut' }
-  | { readonly kind: 'codeRejected'; readonly error?: string }
+  | { readonly kind: 'otherIssuer' }
+  | Exclude<CodeExchange, { readonly record: SessionRecord }>
   | { readonly kind: StrayLogin['kind'] }
   | { readonly kind: 'notAuthorized'; readonly error: string }
-  | { readonly kind: 'denied'; readonly denial: Denial }
-  | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
   | {
       readonly kind: 'throttled'
       readonly cause: ProviderError
@@ -216,14 +214,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     const exchange = await codeExchanges.exchange(transaction, code, (denial, identity) =>
       endDenied(denial, identity, session)
     )
-    switch (exchange.kind) {
-      case 'pending':
-        return { kind: 'pending', retryAfterSeconds: 1 }
-      case 'denied':
-      case 'codeRejected':
-      case 'signedOut':
-        return exchange
-    }
+    if (!('record' in exchange) && exchange.kind !== 'used') return exchange
     const live = await currentSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
     // If the callback is repeated, `exchange` returns the session that an earlier callback created. The browser then keeps its

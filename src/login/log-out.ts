@@ -42,17 +42,6 @@ export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<s
  */
 export type EndSessions = (of: SessionsOf, issuedAt: number | undefined, log: Log) => Promise<number>
 
-interface LogOuts {
-  readonly logOut: LogOut
-  /**
-   * Like `logOut`, but ends all sessions of the user. If the browser's session is already over, the other sessions of the user
-   * are not ended.
-   * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
-   */
-  readonly logOutEverywhere: LogOut
-  readonly endSessions: EndSessions
-}
-
 // A user who logs out should not wait longer for a provider that does not respond.
 const DISCOVERY_TIMEOUT_MS = 2000
 /**
@@ -61,34 +50,31 @@ const DISCOVERY_TIMEOUT_MS = 2000
  */
 export const REVOKED_IN_PARALLEL = 16
 
-export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
+export function createLogOuts(dependencies: LogOutDependencies) {
   const { logout, idp, profiles, sessions, userSessions, background, metrics } = dependencies
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in the
   // store, and then revokes the new refresh token itself.
   async function revoke(id: string, record: SessionRecord | undefined, log: Log): Promise<void> {
     const session = sessionHash(id)
-    const unavailable = (why: string) => {
-      metrics.count('revocations_total', { outcome: 'unavailable' })
-      log.info({ event: 'revocation_unavailable', session }, `refresh token not revoked: ${why}`)
-    }
-    if (!record) {
-      unavailable('Redis has lost the session or is unavailable')
-      return
-    }
+    const count = (outcome: 'succeeded' | 'unavailable' | 'failed') => metrics.count('revocations_total', { outcome })
     try {
-      const revocationEndpoint = await idp.endpoint('revocationEndpoint')
-      if (revocationEndpoint === undefined) {
-        unavailable('the provider has no revocation endpoint')
-        return
-      }
-      await idp.revokeRefreshToken(record.fields.refresh_token)
-      metrics.count('revocations_total', { outcome: 'succeeded' })
-      log.info({ event: 'refresh_token_revoked', session }, 'refresh token revoked')
+      const obstacle = await revokeUnlessImpossible(record)
+      count(obstacle === undefined ? 'succeeded' : 'unavailable')
+      if (obstacle === undefined) log.info({ event: 'refresh_token_revoked', session }, 'refresh token revoked')
+      else log.info({ event: 'revocation_unavailable', session }, `refresh token not revoked: ${obstacle}`)
     } catch (error) {
-      metrics.count('revocations_total', { outcome: 'failed' })
+      count('failed')
       log.warn({ event: 'revocation_failed', session, err: error }, 'refresh token not revoked')
     }
+  }
+
+  /** Returns why the refresh token cannot be revoked. Undefined if it was revoked. */
+  async function revokeUnlessImpossible(record: SessionRecord | undefined): Promise<string | undefined> {
+    if (!record) return 'Redis has lost the session or is unavailable'
+    if ((await idp.endpoint('revocationEndpoint')) === undefined) return 'the provider has no revocation endpoint'
+    await idp.revokeRefreshToken(record.fields.refresh_token)
+    return undefined
   }
 
   async function revokeEach(records: readonly SessionRecord[], log: Log): Promise<void> {
@@ -138,8 +124,13 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   }
 
   return {
-    logOut: (session, log) => logOut(session, log),
-    async logOutEverywhere(session, log) {
+    logOut: (session: CookieSession | undefined, log: Log) => logOut(session, log),
+    /**
+     * Like `logOut`, but ends all sessions of the user. If the browser's session is already over, the other sessions of the user
+     * are not ended.
+     * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
+     */
+    async logOutEverywhere(session: CookieSession | undefined, log: Log): Promise<string | undefined> {
       // If the session of this cookie is over, the cookie may be a stolen copy that was kept after a logout. Such a cookie must
       // not end the other sessions of the user.
       const live = session && (await liveSession(sessions, session))

@@ -15,7 +15,6 @@ import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, unusableTokens } from '../provider/provider-error.js'
 import {
   type Current,
-  type Denial,
   type Grant,
   type Problem,
   type Result,
@@ -148,38 +147,30 @@ function refreshing({ id, identity }: SessionRecord): Refreshing {
 function createTokenRequest({ mode, idp, sessions, access, userSessions, evidence }: RefreshDependencies) {
   const levelOf = createLevels()
 
-  /** Checks the access list after the unchecked session was stored (`access-check.ts`). */
-  async function check(next: SessionRecord, claims: CheckedClaims | undefined, log: Log): Promise<Result> {
-    const denial = await denialOf(next, claims, log)
-    // Only the owner of the lease may store the access tokens. Otherwise another process may have sent the same refresh token.
-    if (!denial) return { kind: 'change', record: { ...next, rev: next.rev + 1 } }
-    log.warn(
-      { event: 'account_no_longer_allowed', ...denialFields(denial), session: sessionHash(next.id) },
-      'session ended: its account is no longer allowed'
-    )
-    return { kind: 'over', end: denial, isFinal: true }
-  }
-
   /**
-   * Decides whether an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
-   * because a failure of the provider must not sign users out.
+   * Checks the access list after the unchecked session was stored (`access-check.ts`). If the account cannot be checked, the session
+   * continues until the next refresh, because a failure of the provider must not sign users out.
    * @param claims undefined if the response had no ID token
    */
-  async function denialOf(
-    { id, fields, identity, isAllowedByIdToken }: SessionRecord,
-    claims: CheckedClaims | undefined,
-    log: Log
-  ): Promise<Denial | undefined> {
+  async function check(next: SessionRecord, claims: CheckedClaims | undefined, log: Log): Promise<Result> {
+    const { fields, identity, isAllowedByIdToken } = next
+    const session = sessionHash(next.id)
     try {
       const { access_token: accessToken } = mode.tokens(fields, sessions.now()).internal
       // A permanent refusal of the user info is no outage if the ID token alone allowed the login: then the claim is gone.
       const mayRefuse = isAllowedByIdToken === true
-      return await access?.decide({ claims, subject: identity?.sub, accessToken, mayRefuse })
+      const denial = await access?.decide({ claims, subject: identity?.sub, accessToken, mayRefuse })
+      if (denial) {
+        const line = { event: 'account_no_longer_allowed', ...denialFields(denial), session }
+        log.warn(line, 'session ended: its account is no longer allowed')
+        return { kind: 'over', end: denial, isFinal: true }
+      }
     } catch (error) {
       const message = 'could not check whether an account is still allowed, so its session continues'
-      log[levelOfUnchecked(error)]({ event: 'account_not_checked', session: sessionHash(id), err: error }, message)
-      return undefined
+      log[levelOfUnchecked(error)]({ event: 'account_not_checked', session, err: error }, message)
     }
+    // Only the owner of the lease may store the access tokens. Otherwise another process may have sent the same refresh token.
+    return { kind: 'change', record: { ...next, rev: next.rev + 1 } }
   }
 
   function levelOfUnchecked(error: unknown): 'error' | 'warn' | 'debug' {

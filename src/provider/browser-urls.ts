@@ -7,7 +7,7 @@ import { quirksOf } from './quirks.js'
 
 export type BrowserUrls = ReturnType<typeof createBrowserUrls>
 
-interface AuthorizationRequest {
+export interface AuthorizationRequest {
   readonly scope: string
   readonly state: string
   readonly nonce: string | undefined

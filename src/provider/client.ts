@@ -13,7 +13,7 @@ import type { JSONWebKeySet, JWK } from 'jose'
 import { isJsonObject } from '../base/json.js'
 import type { Config } from '../config/settings.js'
 import type { TransportRequest, TransportResponse } from './attempt.js'
-import { type BrowserUrls, createBrowserUrls } from './browser-urls.js'
+import { createBrowserUrls } from './browser-urls.js'
 import { type ClientAuthentication, createClientAuthentication } from './client-authentication.js'
 import { type UserInfo, userInfoOf } from './id-token.js'
 import { errorOf, gatewayCodeOf, isErrorCode, meaningOf } from './meaning.js'
@@ -32,48 +32,7 @@ import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { QueueOptions, Transport } from './transport.js'
 
 /** The client of the identity provider. All requests throw OAuthError or ProviderError. */
-export interface IdentityProvider
-  extends BrowserUrls,
-    Pick<ClientAuthentication, 'replaceCredentials' | 'credentialsId'> {
-  readonly metadata: GetMetadata
-  readonly endpoint: GetEndpoint
-  /** The configured issuer. Undefined if only the endpoints are configured. */
-  readonly issuer: string | undefined
-  /**
-   * Waits for a slot in a queue for token requests, calls `send`, and releases the slot when `send` has settled. Code exchanges
-   * have a separate queue, so that callbacks with invalid codes cannot delay refreshes. Rejects with ProviderError, without calling
-   * `send`, if too many requests are waiting.
-   * @param options.isUrgent true for the second token request of dual mode. This request has priority over the first requests of
-   *   other refreshes, because a login or refresh is complete only when it has the tokens of both requests.
-   */
-  inTokenQueue<Response>(
-    name: 'refresh' | 'code exchange',
-    options: QueueOptions,
-    send: () => Promise<Response>
-  ): Promise<Response>
-  /** Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). */
-  authorizationCodeGrant(grant: CodeGrant): Promise<TokenSet>
-  /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
-  refreshTokenGrant(grant: RefreshGrant): Promise<TokenSet>
-  /**
-   * Requests the user info (OpenID Connect Core section 5.3), which is JSON or a JWT.
-   * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`, must not be used
-   *   (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
-   * @throws ProviderError if the request fails, or if the provider has no user info endpoint
-   */
-  userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
-  /**
-   * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A failed request is
-   * not repeated, because anybody can cause such requests by sending a logout token.
-   * @throws ProviderError if the request fails, or if the discovery document has no usable `jwks_uri`
-   */
-  signingKeys(): Promise<JSONWebKeySet>
-  /**
-   * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation of
-   * a token has no effect, so a request without a response is repeated, but each time on a new connection.
-   */
-  revokeRefreshToken(refreshToken: string): Promise<void>
-}
+export type IdentityProvider = ReturnType<typeof createIdentityProvider>
 
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
@@ -92,7 +51,7 @@ export function createIdentityProvider(
   given: Pick<Transport, 'call' | 'enterQueue'>,
   now: () => number = Date.now,
   report?: MetadataOptions['report']
-): IdentityProvider {
+) {
   const { clientId, callbackUrl: redirectUri } = platform
   const metadata = createMetadata(platform, given, { now, ...(report && { report }) })
   const transport = { ...given, call: watched(given.call, metadata) }
@@ -108,10 +67,22 @@ export function createIdentityProvider(
   }
 
   return {
-    metadata,
+    metadata: metadata as GetMetadata,
     endpoint,
+    /** The configured issuer. Undefined if only the endpoints are configured. */
     issuer,
-    async inTokenQueue(name, options, send) {
+    /**
+     * Waits for a slot in a queue for token requests, calls `send`, and releases the slot when `send` has settled. Code exchanges
+     * have a separate queue, so that callbacks with invalid codes cannot delay refreshes. Rejects with ProviderError, without calling
+     * `send`, if too many requests are waiting.
+     * @param options.isUrgent true for the second token request of dual mode. This request has priority over the first requests of
+     *   other refreshes, because a login or refresh is complete only when it has the tokens of both requests.
+     */
+    async inTokenQueue<Response>(
+      name: 'refresh' | 'code exchange',
+      options: QueueOptions,
+      send: () => Promise<Response>
+    ): Promise<Response> {
       // Discovery may take long, so it happens before the caller calculates the time that is left for the token
       // request.
       await endpoint('tokenEndpoint')
@@ -123,7 +94,8 @@ export function createIdentityProvider(
       }
     },
     ...createBrowserUrls(platform, endpoint),
-    authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
+    /** Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). */
+    authorizationCodeGrant({ code, codeVerifier, timeoutMs }: CodeGrant): Promise<TokenSet> {
       const form = {
         grant_type: 'authorization_code',
         code,
@@ -132,11 +104,18 @@ export function createIdentityProvider(
       }
       return tokenRequest(form, timeoutMs)
     },
-    refreshTokenGrant({ refreshToken, scope, timeoutMs }) {
+    /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
+    refreshTokenGrant({ refreshToken, scope, timeoutMs }: RefreshGrant): Promise<TokenSet> {
       const form = { grant_type: 'refresh_token', refresh_token: refreshToken, ...(scope && { scope }) }
       return tokenRequest(form, timeoutMs)
     },
-    async userInfo(accessToken, subject) {
+    /**
+     * Requests the user info (OpenID Connect Core section 5.3), which is JSON or a JWT.
+     * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`, must not be used
+     *   (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
+     * @throws ProviderError if the request fails, or if the provider has no user info endpoint
+     */
+    async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
       const url = await endpoint('userinfoEndpoint')
       const unusable = (detail: string) => new ProviderError('userinfo', 'invalid_response', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
@@ -149,7 +128,12 @@ export function createIdentityProvider(
       if (subject !== undefined && userInfo.sub !== subject) throw unusable('its sub is not that of the login')
       return userInfo
     },
-    async signingKeys() {
+    /**
+     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A failed request is
+     * not repeated, because anybody can cause such requests by sending a logout token.
+     * @throws ProviderError if the request fails, or if the discovery document has no usable `jwks_uri`
+     */
+    async signingKeys(): Promise<JSONWebKeySet> {
       const { jwksUri: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('jwks', 'invalid_response', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
@@ -160,6 +144,10 @@ export function createIdentityProvider(
       // RFC 7517 section 5: a member that is not understood is ignored.
       return { keys: keys.filter(isJsonObject) as unknown[] as JWK[] }
     },
+    /**
+     * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation of
+     * a token has no effect, so a request without a response is repeated, but each time on a new connection.
+     */
     revokeRefreshToken: createRevokeRefreshToken({ transport, endpoint, client }),
     replaceCredentials: client.replaceCredentials,
     credentialsId: client.credentialsId

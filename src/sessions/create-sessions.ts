@@ -7,7 +7,7 @@ import { createProcessMemory, type ProcessMemory } from './memory.js'
 import { createPauses } from './pause.js'
 import { createRestore, createRestores } from './restores.js'
 import type { Current, Result, Revision, Sessions } from './session-types.js'
-import { createSessionStore, type SessionStore, type StoreDependencies } from './store.js'
+import { createSessionStore, type StoreDependencies } from './store.js'
 import * as rules from './transitions.js'
 import { createUnderLease, patience, type UnderLeaseDependencies } from './under-lease.js'
 
@@ -24,27 +24,11 @@ interface SessionsDependencies
   readonly memory?: ProcessMemory
 }
 
-/** What the connection to Redis, the lists of users and the shutdown of this process need in addition. */
-export interface ProcessSessions extends Sessions {
-  newest: ProcessMemory['newest']
-  read: SessionStore['read']
-  /** Handles a message from any process, including this process. */
-  receive(message: Message): void
-  /**
-   * Stores again what Redis may have lost, and what could not be stored. Call this function after each new connection, and when
-   * the secrets have changed, because cells may be readable now. Never rejects.
-   */
-  restoreAll(): Promise<void>
-  /** Resolves when every result and logout is stored, except those whose cells cannot be decrypted. */
-  saved(): Promise<void>
-  /** Returns the number of sessions that this process remembers. */
-  cached(): number
-  /** Stops all attempts to restore sessions. */
-  close(): void
-}
+/** The sessions, and what the connection to Redis, the lists of users and the shutdown of this process need in addition. */
+export type ProcessSessions = ReturnType<typeof createSessions>
 
 /** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, hostSlots, publish, revoke, lifetimeMs }) */
-export function createSessions(dependencies: SessionsDependencies): ProcessSessions {
+export function createSessions(dependencies: SessionsDependencies) {
   const { cells, clock, publish, lifetimeMs, maxLifetimeMs } = dependencies
   const { memory = createProcessMemory(clock, lifetimeMs, maxLifetimeMs) } = dependencies
   const store = createSessionStore({ ...dependencies, memory })
@@ -73,6 +57,7 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     return changed(newest.record ?? record, stored, cells.now())
   }
 
+  /** Handles a message from any process, including this process. */
   function receive(message: Message): void {
     if ('ms' in message) {
       pauses[message.kind === 'pause' ? 'refresh' : 'login'].begin(message.ms)
@@ -91,7 +76,7 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     }
   }
 
-  return {
+  const sessions: Sessions = {
     now: cells.now,
     current,
     known: store.known,
@@ -106,14 +91,23 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
       pauses[of].begin(ms)
       void publish({ kind: of === 'login' ? 'loginPause' : 'pause', ms })
     },
-    pausedMs: of => pauses[of].leftMs(of === 'login'),
+    pausedMs: of => pauses[of].leftMs(of === 'login')
+  }
+  return {
+    ...sessions,
     newest: memory.newest,
     read: store.read,
     receive,
+    /**
+     * Stores again what Redis may have lost, and what could not be stored. Call this function after each new connection, and when
+     * the secrets have changed, because cells may be readable now. Never rejects.
+     */
     restoreAll: restores.all,
+    /** Resolves when every result and logout is stored, except those whose cells cannot be decrypted. */
     saved: restores.ended,
     cached: memory.size,
-    close() {
+    /** Stops all attempts to restore sessions. */
+    close(): void {
       restores.close()
       memory.close()
     }

@@ -114,7 +114,7 @@ export function createStores(config: Config, options: StoreOptions) {
     cells: cells.sessions,
     me: hostSlots.me,
     hostSlots,
-    recoveryMs: redisUrl ? (timing?.recoveryMs ?? recoveryMsOf(redisUrl)) : 0,
+    recoveryMs: redisUrl ? (timing?.recoveryMs ?? (redisUrl.kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS)) : 0,
     connectedAt: () => redis?.connection.connectedAt(),
     publish: async message => redis?.publish(message),
     revoke
@@ -159,10 +159,6 @@ export function createStores(config: Config, options: StoreOptions) {
       await redis?.connection.close()
     }
   }
-}
-
-function recoveryMsOf({ kind }: RedisUrl): number {
-  return kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS
 }
 
 function openRedis(config: Config, options: StoreOptions) {

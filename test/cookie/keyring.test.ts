@@ -2,7 +2,6 @@ import test from 'ava'
 import fc from 'fast-check'
 import { bytesOf, dottedText } from '#src/base/dotted-text.js'
 import { createKeyring, type Sealer } from '#src/cookie/keyring.js'
-import { anyText } from '../helpers/any-text.js'
 
 const FIRST = 'the first secret of these tests, long'
 const SECOND = 'the second secret of these tests, too'
@@ -72,17 +71,6 @@ test('a value sealed by an earlier release still opens, and only in its one spel
   // The last character has two unused bits, so Q, R, S and T decode to the same bytes.
   t.is(FROM_AN_EARLIER_RELEASE.at(-1), 'Q')
   for (const last of 'RST') t.is(open(FROM_AN_EARLIER_RELEASE.slice(0, -1) + last, 'context'), undefined)
-})
-
-test('opening arbitrary text returns undefined and never throws', t => {
-  const { open } = sealer()
-  const text = fc.oneof(
-    anyText({ maxLength: 200 }),
-    fc.base64String({ maxLength: 200 }),
-    fc.uint8Array({ maxLength: 100 }).map(bytes => dottedText(Buffer.from([1, ...bytes])))
-  )
-  fc.assert(fc.property(text, fc.string(), (sealed, context) => open(sealed, context) === undefined))
-  t.is(open('', ''), undefined)
 })
 
 test('a value that was sealed for another purpose, for another context or with another secret does not open', t => {

@@ -9,7 +9,7 @@ import { OAuthError, ProviderError } from '#src/provider/provider-error.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
 import { jwt } from '../helpers/jwt.js'
-import { createFakeIdp, type FakeIdpOptions, oauthError, throttledError, upstreamError } from './fake-idp.js'
+import { createFakeIdp, type FakeIdpOptions } from './fake-idp.js'
 
 export const timeoutMs = 60_000
 export const grant: AuthorizationCode = {
@@ -221,17 +221,6 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  const failures = [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), throttledError(429, 1)]
-  for (const error of failures) {
-    test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged, and the request is not repeated`, async t => {
-      const { mode, idp } = setUp()
-      idp.next(error)
-      t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
-      t.is(idp.grants.length, 1)
-      t.deepEqual(idp.revoked, [])
-    })
-  }
-
   test(`${name}: a refresh replaces every access token and sends the scopes of the login`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
     const login = Object.freeze(await completeLogin(mode))
@@ -248,16 +237,6 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(sent.length, grants)
     t.deepEqual(idp.reused, [])
   })
-
-  for (const error of [...failures, new Error('odd')]) {
-    test(`${name}: a refresh whose first request fails with "${error.message}" throws the error unchanged`, async t => {
-      const { mode, idp } = setUp()
-      const before = Object.freeze(await completeLogin(mode))
-      idp.next(error)
-      t.is(await t.throwsAsync<Error>(mode.nextRequest(before, timeoutMs)), error)
-      t.is(idp.grants.length, grants + 1)
-    })
-  }
 
   test(`${name}: expires_in of both tokens is the time left in whole seconds, and never negative`, async t => {
     const { mode } = setUp()

@@ -5,7 +5,6 @@ import test from 'ava'
 import { createDualMode } from '#src/login/mode.js'
 import { ProviderError } from '#src/provider/provider-error.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
-import { oauthError, throttledError, upstreamError } from './fake-idp.js'
 
 const internalTokenScopes = ['data:read', 'viewables:read']
 const publicTokenScopes = ['viewables:read']
@@ -28,8 +27,6 @@ const dual = {
 } satisfies Parameters<typeof modeContract>[0]
 
 modeContract(dual)
-
-const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauthError('invalid_scope'), upstreamError()]
 
 test('dual: a login requests an internal token and then a public token with fewer scopes', async t => {
   const { mode, idp, clock } = setUpMode(dual)
@@ -64,17 +61,6 @@ test('dual: expires_at follows the lifetime of the internal token, even if the p
   idp.next({ expiresIn: 2000 }, slowly)
   t.is((await completeRefresh(mode, login)).fields.expires_at, refreshing + 2_000_000)
 })
-
-for (const error of [...faults, throttledError(429, 1), new TypeError('odd')]) {
-  test(`dual: if the request for the public token fails with "${error.message}", the error is thrown unchanged, and no token is revoked`, async t => {
-    const { mode, idp } = setUpMode(dual)
-    const { state } = await mode.exchangeCode(grant)
-    idp.next(error)
-    t.is(await t.throwsAsync<Error>(mode.nextRequest(state, timeoutMs)), error)
-    t.is(idp.grants.length, 2)
-    t.deepEqual(idp.revoked, [])
-  })
-}
 
 test('dual: after the first request of a login or refresh the second one follows, as long as the internal token is valid', async t => {
   const { mode, clock } = setUpMode(dual)

@@ -13,33 +13,6 @@ export type Grant =
 /** The response to one token request: an error, changes to the usual token set, or a function that returns changes. */
 export type Answer = Error | Partial<TokenSet> | (() => Promise<Partial<TokenSet>>)
 
-export interface FakeIdp extends IdentityProvider {
-  /** All token requests, in order. */
-  readonly grants: readonly Grant[]
-  /** Refresh tokens that were sent when they were no longer valid. */
-  readonly reused: readonly string[]
-  readonly revoked: readonly string[]
-  /** The number of callers that have a place in a queue for token requests. */
-  readonly queued: number
-  /** The refresh token that was issued last. */
-  readonly newestRefreshToken: string
-  /** Sets the responses to the next token requests, one response for each request. `{}` means the usual token set. */
-  next(...answers: Answer[]): void
-  /**
-   * Makes the refresh token `next` valid instead of `old`, as a provider does that rotates the token but sends an unusable
-   * response.
-   */
-  rotate(old: string, next: string): void
-  /**
-   * Calls `work`, and holds back the token request after the planned ones until `letGo` is called. Resolves when that request
-   * arrives.
-   */
-  hold<T>(
-    work: () => Promise<T>,
-    answer?: Error | Partial<TokenSet>
-  ): Promise<{ readonly waiting: Promise<T>; letGo(): void }>
-}
-
 export interface FakeIdpOptions {
   readonly lifetimeSeconds?: number
   /** If false, a refresh token stays valid and refresh responses contain no new one. */
@@ -50,12 +23,7 @@ export interface FakeIdpOptions {
 }
 
 /** An identity provider without a network. By default each refresh token can be used only once. */
-export function createFakeIdp({
-  lifetimeSeconds = 3600,
-  rotates = true,
-  issuer,
-  metadata: more
-}: FakeIdpOptions = {}): FakeIdp {
+export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer, metadata: more }: FakeIdpOptions = {}) {
   const grants: Grant[] = []
   const reused: string[] = []
   const revoked: string[] = []
@@ -90,36 +58,7 @@ export function createFakeIdp({
     return tokenSet
   }
 
-  return {
-    grants,
-    reused,
-    revoked,
-    get queued() {
-      return queued
-    },
-    get newestRefreshToken() {
-      return newest
-    },
-    next(...more) {
-      answers.push(...more)
-    },
-    rotate(old, next) {
-      good.delete(old)
-      good.add(next)
-    },
-    async hold(work, outcome = {}) {
-      const [begun, begin] = createDeferred()
-      const [gate, letGo] = createDeferred()
-      answers.push(async () => {
-        begin()
-        await gate
-        if (outcome instanceof Error) throw outcome
-        return outcome
-      })
-      const waiting = work()
-      await begun
-      return { waiting, letGo }
-    },
+  const idp: IdentityProvider = {
     issuer,
     async endpoint(name) {
       return (await this.metadata())[name]
@@ -162,6 +101,51 @@ export function createFakeIdp({
     },
     replaceCredentials() {},
     credentialsId: () => 'credentials'
+  }
+  return {
+    ...idp,
+    /** All token requests, in order. */
+    grants,
+    /** Refresh tokens that were sent when they were no longer valid. */
+    reused,
+    revoked,
+    /** The number of callers that have a place in a queue for token requests. */
+    get queued() {
+      return queued
+    },
+    /** The refresh token that was issued last. */
+    get newestRefreshToken() {
+      return newest
+    },
+    /** Sets the responses to the next token requests, one response for each request. `{}` means the usual token set. */
+    next(...more: Answer[]): void {
+      answers.push(...more)
+    },
+    /**
+     * Makes the refresh token `next` valid instead of `old`, as a provider does that rotates the token but sends an unusable
+     * response.
+     */
+    rotate(old: string, next: string): void {
+      good.delete(old)
+      good.add(next)
+    },
+    /**
+     * Calls `work`, and holds back the token request after the planned ones until `letGo` is called. Resolves when that request
+     * arrives.
+     */
+    async hold<T>(work: () => Promise<T>, outcome: Error | Partial<TokenSet> = {}) {
+      const [begun, begin] = createDeferred()
+      const [gate, letGo] = createDeferred()
+      answers.push(async () => {
+        begin()
+        await gate
+        if (outcome instanceof Error) throw outcome
+        return outcome
+      })
+      const waiting = work()
+      await begun
+      return { waiting, letGo }
+    }
   }
 }
 

@@ -77,23 +77,6 @@ for (const mode of modes) {
     t.is(refreshes(), 0)
   })
 
-  test(`${mode}: if the refresh token that arrives after a logout cannot be revoked, the session is still logged out`, async t => {
-    const { sessions } = await logOutDuringRefresh(mode, {}, ({ idp }) => {
-      idp.revokeRefreshToken = () => Promise.reject(upstreamError())
-    })
-    for (const session of sessions) t.deepEqual(session, LOGGED_OUT)
-  })
-
-  test(`${mode}: a logout ends its own session and no other session`, async t => {
-    const { record, clock, live, login, logout, sessions } = await setUpRefresh(mode)
-    const other = await login('another-session')
-    await logout(record)
-    t.is(sessions.known(record.id).kind, 'over')
-    t.not(sessions.known(other.id).kind, 'over')
-    clock.advanceSeconds(3601)
-    t.is((await live(other)).id, 'another-session')
-  })
-
   test(`${mode}: a logout at another process wins over a refresh in progress, even if its message does not arrive`, async t => {
     const { record, clock, idp, current, addProcess, disconnect, reconnect } = await setUpRefresh(mode)
     const other = addProcess()

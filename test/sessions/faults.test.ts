@@ -113,27 +113,6 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: if the provider issues an old refresh token again, a request with an old cookie still gets the newest session and no token is reused`, async t => {
-    const { record, clock, idp, live, newest, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
-    const { refresh_token } = record.fields
-    // The last response of each refresh.
-    const first = grants === 2 ? [{}] : []
-    idp.next(...first, { refreshToken: 'the-other-token' }, ...first, { refreshToken: refresh_token })
-    clock.advanceSeconds(11)
-    const second = await live(record)
-    clock.advanceSeconds(11)
-    const third = await live(second)
-    t.is(third.fields.refresh_token, refresh_token)
-    t.deepEqual(await live(record), third)
-    t.deepEqual(await newest(record), third)
-    clock.advanceSeconds(11)
-    const fourth = await live(record)
-    t.is(fourth.fields.refresh_token, idp.newestRefreshToken)
-    for (const old of [second, third]) t.deepEqual(await live(old), fourth)
-    t.is(refreshes(), 3 * grants)
-    t.deepEqual(idp.reused, [])
-  })
-
   test(`${mode}: an unexpected error of the store is thrown and does not end the session`, async t => {
     const { record, clock, live, addProcessWith } = await setUpRefresh(mode)
     const swap = () => Promise.reject(new Error('the store is gone'))
@@ -208,28 +187,6 @@ for (const rotates of [true, false]) {
   })
 }
 
-// The public token of the last response has more than the public scopes, so it must not be stored.
-for (const [what, failure] of [
-  ['fails', upstreamError()],
-  ['returns a public token with other scopes', { scope: ['data:read', 'viewables:read'] }]
-] as const) {
-  test(`dual: if the second token request ${what} several times, the session stays alive and a later refresh completes`, async t => {
-    const { record, clock, idp, unavailable, live, refreshes } = await setUpExpired('dual')
-    idp.next({}, failure, failure, failure)
-    let partial = await unavailable(record)
-    for (let times = 0; times < 2; times++) {
-      clock.advanceSeconds(1)
-      partial = await unavailable(partial.record)
-      t.is(partial.record.fields.public_token, record.fields.public_token)
-      t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
-    }
-    clock.advanceSeconds(1)
-    for (const old of [record, partial.record]) t.is((await live(old)).fields.refresh_token, idp.newestRefreshToken)
-    t.is(refreshes(), 5)
-    t.deepEqual(idp.reused, [])
-  })
-}
-
 for (const mode of modes) {
   const grants = grantsOf[mode]
 
@@ -300,36 +257,34 @@ for (const mode of modes) {
     t.deepEqual(idp.reused, [])
   })
 
-  for (const [what, refusal] of [['an unknown code', oauthError('token_unknown')]] as const) {
-    test(`${mode}: ${what} ends the session after 30 seconds if another session is refreshed meanwhile, with pauses that grow`, async t => {
-      const { record, clock, idp, login, current, live, unavailable, refreshes, refreshLines, logs } =
-        await setUpRefresh(mode)
-      const other = await login('another-session')
-      clock.advanceSeconds(3601)
-      const began = clock.now()
-      for (const seconds of [2, 4, 8, 16]) {
-        idp.next(refusal)
-        t.like(await unavailable(record), { record, why: 'provider', retryAfterSeconds: seconds })
-        const calls = refreshes()
-        clock.advance(seconds * 1000 - 1)
-        t.like(await unavailable(record), { record, why: 'provider', retryAfterSeconds: 1 })
-        t.is(refreshes(), calls)
-        clock.advance(1)
-      }
-      t.is(clock.now() - began, 30_000)
-      await live(other)
-      idp.next(refusal)
-      t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
-      t.like(refreshLines()[0], { outcome: 'failed', reason: 'provider_refused' })
-      const [sent, paused] = [
-        logs.all('refresh_failed').filter(({ err }) => err),
-        logs.all('refresh_failed').filter(({ err }) => !err)
-      ]
-      t.deepEqual(new Set(sent.map(({ level }) => level)), new Set(['warn']))
-      t.is(sent.length, 5)
-      t.like(paused[0], { level: 'info', reason: 'refresh_paused', provider_calls: 0 })
-    })
-  }
+  test(`${mode}: an unknown code ends the session after 30 seconds if another session is refreshed meanwhile, with pauses that grow`, async t => {
+    const { record, clock, idp, login, current, live, unavailable, refreshes, refreshLines, logs } =
+      await setUpRefresh(mode)
+    const other = await login('another-session')
+    clock.advanceSeconds(3601)
+    const began = clock.now()
+    for (const seconds of [2, 4, 8, 16]) {
+      idp.next(oauthError('token_unknown'))
+      t.like(await unavailable(record), { record, why: 'provider', retryAfterSeconds: seconds })
+      const calls = refreshes()
+      clock.advance(seconds * 1000 - 1)
+      t.like(await unavailable(record), { record, why: 'provider', retryAfterSeconds: 1 })
+      t.is(refreshes(), calls)
+      clock.advance(1)
+    }
+    t.is(clock.now() - began, 30_000)
+    await live(other)
+    idp.next(oauthError('token_unknown'))
+    t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
+    t.like(refreshLines()[0], { outcome: 'failed', reason: 'provider_refused' })
+    const [sent, paused] = [
+      logs.all('refresh_failed').filter(({ err }) => err),
+      logs.all('refresh_failed').filter(({ err }) => !err)
+    ]
+    t.deepEqual(new Set(sent.map(({ level }) => level)), new Set(['warn']))
+    t.is(sent.length, 5)
+    t.like(paused[0], { level: 'info', reason: 'refresh_paused', provider_calls: 0 })
+  })
 
   for (const [what, refusal] of [
     [

@@ -94,20 +94,6 @@ testOnLinux('connections of other processes to the socket are closed immediately
   t.pass()
 })
 
-testOnLinux(
-  'processes at two ports have different host slots, and a lease without a host slot proves nothing',
-  async t => {
-    const cells = createCells()
-    const [one, two] = [startHostSlots(t, cells, 'one'), startHostSlots(t, cells, 'two')]
-    one.start(await freePort())
-    two.start(await freePort())
-    await eventually(() => one.me().hostSlot !== undefined && two.me().hostSlot !== undefined)
-    t.not(one.me().hostSlot, two.me().hostSlot)
-    t.false(await two.isDead({ ...one.me(), until: 0 }))
-    t.false(await two.isDead({ owner: 'somebody', until: 0 }))
-  }
-)
-
 testOnLinux('a machine that was reset to a snapshot names no host slot, because its clock proves nothing', async t => {
   const cells = createCells()
   const hostSlots = startHostSlots(t, cells, 'one')

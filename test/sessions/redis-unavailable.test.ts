@@ -109,7 +109,7 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
       )
       t.is(await found, reads ? 'unavailable' : 'redis')
     }
-    t.true(performance.now() - began < 15_000)
+    if (!reads) t.true(performance.now() - began < 15_000)
     t.deepEqual(one.sessions.newest('before'), refreshed)
     for (const { sessions } of [one, two]) t.is((await sessions.current({ id: 'gone', rev: 0 })).kind, 'over')
     await one.sessions.end(leaving)
@@ -200,19 +200,6 @@ test('a full Redis refuses leases, but stores results and logouts', async t => {
   await eventually(async () => (await leaseFor(two, 'failure')) === 'refused')
 })
 
-test('sessions and logouts that Redis lost in a restart are stored again', async t => {
-  const { redis, one, two } = await startPair(t, { recoveryMs: 900 })
-  const session = await logIn(one, 'id')
-  const refreshed = await refresh(one, session)
-  await one.sessions.end(await logIn(one, 'gone'))
-  await connected(two)
-  await redis.restart()
-  await finds(two, session.id, 2)
-  t.deepEqual(two.sessions.newest('id'), refreshed)
-  const third = await startReplica(t, redis.url)
-  await findsOver(third, 'gone')
-})
-
 test('after a start, no lease is granted for the recovery time, except for logins', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { recoveryMs: 60_000 })
@@ -222,21 +209,6 @@ test('after a start, no lease is granted for the recovery time, except for login
   const refresh = async () => t.fail() as never
   t.like(await underLease(one, recordOf('id', 1), refresh), { kind: 'unavailable', why: 'pending' })
   t.is(one.status(), 'up')
-})
-
-test('if the reply to a request for a lease is lost, the lease is released', async t => {
-  const { redis, one, two } = await startPair(t, { isImpatient: true, recoveryMs: 100 })
-  await logIn(one, 'id')
-  await logIn(one, 'other')
-  await connected(two)
-  // Wait for the end of the recovery time, in which a process requests no lease.
-  await eventually(async () => (await leaseFor(one, 'other')) === 'granted')
-  redis.pause()
-  t.is(await leaseFor(one, 'id'), 'redis')
-  redis.resume()
-  await eventually(() => isBack(one) && isBack(two))
-  await openWork(two, 'id', 1)
-  t.pass()
 })
 
 const refusals: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {

@@ -55,29 +55,6 @@ for (const mode of modes) {
     t.is((await first).id, record.id)
   })
 
-  test(`${mode}: two sessions of one provider that never rotates are refreshed separately and keep their own ids, login times and ID tokens`, async t => {
-    const setUp = await setUpRefresh(mode, { rotates: false })
-    const { record, clock, current, live, login, logout, refreshes, newest } = setUp
-    const identity = { iss: 'https://idp.example', sub: 'user-1', idToken: 'the ID token of one login' }
-    const loggedInAt = record.loggedInAt - 6 * 86_400_000
-    const others = {
-      id: 'another-session',
-      identity: { ...identity, idToken: 'the ID token of the other' },
-      loggedInAt
-    }
-    const { fields } = await login('another-session')
-    const { refresh_token } = record.fields
-    const other = { ...record, ...others, fields: { ...fields, refresh_token } }
-    clock.advanceSeconds(3601)
-    const [refreshed, otherRefreshed] = await Promise.all([live({ ...record, identity }), live(other)])
-    t.is(refreshes(), 2 * grants)
-    t.deepEqual(refreshed.identity, identity)
-    t.like(otherRefreshed, others)
-    t.deepEqual((await newest(other))?.identity, others.identity)
-    await logout(refreshed)
-    t.is((await current(otherRefreshed)).kind, 'live')
-  })
-
   test(`${mode}: an outdated cookie gets the newest session as long as the session lives, and none of its refresh tokens is sent`, async t => {
     const { record, clock, live, addProcess, idp, refreshes, refreshLines } = await setUpRefresh(mode)
     let held = record

@@ -15,7 +15,7 @@ import { modes } from '../helpers/modes.js'
 import { testWithRedis as test } from '../helpers/redis.js'
 import { IMPATIENT } from '../helpers/redis-clock.js'
 import { openCallback, signIn, startLogin, type TestServer } from '../helpers/server.js'
-import { allRevoked, copyAt, mayComeBack, profileStatus, startDeployment, startServers } from './deployment.js'
+import { allRevoked, copyAt, mayComeBack, profileStatus, startServers } from './deployment.js'
 
 const PROFILE = '/api/auth/profile'
 const HTTPS_CALLBACK = 'https://app.example/api/auth/callback'
@@ -83,14 +83,6 @@ for (const mode of modes) {
 
     const [name = ''] = await redis.admin.keys('*:session:*')
     t.true((await redis.admin.pttl(name)) > 2 * 86_400_000 - 60_000, 'it does not expire before the session')
-    const sealed = (await redis.admin.hget(name, 'r')) ?? ''
-    const { id, rev, key } = referenceIn(browser, one)
-    const sealer = createKeyring([one.config.session.secret]).sealer('stored session')
-    const context = `session:${id} ${rev}`
-    t.is(sealer.open(sealed, context), undefined, 'the server without the cookie cannot open the record')
-    const record = sealer.open(sealed, context, key)?.toString() ?? ''
-    t.true(record.length > LARGE)
-    t.false(record.includes(key), 'Redis does not have the key')
   })
 }
 
@@ -171,29 +163,6 @@ test('if a refresh makes the session too large, the login and its newest refresh
   clock.advanceSeconds(2)
   await eventually(async () => (await profileStatus(browser)) === 200)
   t.deepEqual(idp.reuses, [])
-})
-
-test('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
-  const [older, newer] = ['the older session secret, rFz5Qm8TkW2x', 'the newer session secret, Xc6Ln4BvJh9p']
-  const { start: startWith, clock } = await startDeployment(t, { settings: { session: { store: 'redis' } } })
-  const start = (secret: string, previousSecrets: string[] = []) => startWith({ session: { secret, previousSecrets } })
-  const first = await start(older)
-  const { browser } = first
-  await signIn(browser)
-  const rotated = await start(newer, [older])
-  rotated.connect(browser)
-  t.is(await profileStatus(browser), 200)
-  const unchanged = browser.clone()
-  clock.advanceSeconds(3600)
-  t.is(await profileStatus(browser), 200)
-  const last = await start(newer)
-  for (const [copy, status] of [
-    [browser, 200],
-    [unchanged, 401]
-  ] as const) {
-    last.connect(copy)
-    t.is(await profileStatus(copy), status)
-  }
 })
 
 test('after a change of the setting, sessions in cookies and sessions in Redis stay valid', async t => {

@@ -139,24 +139,6 @@ for (const [reason, what] of [
   })
 }
 
-test('if another process has ended a session, the refresh token of a result that was not stored is revoked', async t => {
-  for (const hears of [true, false]) {
-    const { idp, record, clock, addProcess, sessions } = await setUpExpired('single')
-    const process = addProcess()
-    const { waiting, letGo } = await idp.hold(() => process.current(record))
-    process.disconnect()
-    letGo()
-    const { record: unsaved } = (await waiting) as { readonly record: typeof record }
-    await sessions.end(record)
-    if (hears)
-      process.sessions.receive({ kind: 'loggedOut', id: record.id, rev: 1, from: 'x', end: { reason: 'logged_out' } })
-    await process.reconnect()
-    await clock.runUntilSettled(process.sessions.saved())
-    t.is((await process.current(record)).kind, 'over')
-    t.deepEqual(idp.revoked, [unsaved.fields.refresh_token])
-  }
-})
-
 /** Cells that return records only when they are read whole, as those in Redis. */
 const likeRedis = (cells: SessionCells): SessionCells => ({
   ...cells,

@@ -299,7 +299,7 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
     open(text: string): Message | undefined {
       const plaintext = text.length > MAX_LENGTH ? undefined : sealer.open(text, channel)
       if (!plaintext) return undefined
-      const { at, ...message } = parseMessage(plaintext)
+      const { at, ...message } = JSON.parse(plaintext.toString()) as Message & { readonly at: number }
       const ageMs = now() - at
       // A process of another version may send messages of a kind that this process does not know.
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
@@ -308,17 +308,5 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
       if ('ms' in message) return { ...message, ms: message.ms - Math.max(0, ageMs) }
       return message
     }
-  }
-}
-
-/**
- * Returns an empty object for a string that is not JSON. Only a process that runs another version of this server can have
- * encrypted such a string.
- */
-function parseMessage(plaintext: Buffer): Message & { readonly at: number } {
-  try {
-    return JSON.parse(plaintext.toString())
-  } catch {
-    return {} as Message & { readonly at: number }
   }
 }

@@ -27,7 +27,7 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'pending':
       // The error page loads the URL of the callback again after some seconds. The code exchange may have ended by then, and its
       // result may be in the store.
-      return new HttpError('provider_timeout', { retry: { afterSeconds: failed.retryAfterSeconds } })
+      return new HttpError('provider_timeout', { retry: { afterSeconds: 1 } })
     case 'throttled': {
       const { cause, retry, prompt, returnTo } = failed
       const parameters = new URLSearchParams({ ...(prompt !== undefined && { prompt }), return_to: returnTo })
