@@ -4,10 +4,10 @@ import { createBrowser } from '../helpers/browser.js'
 import { attributesOf, type Collector, startCollector } from '../helpers/collector.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { printingImports, without } from '../helpers/imports.js'
 import { freePort } from '../helpers/ports.js'
 import { commandWithMovableClock, defaultCommand, environmentFor, startProgram } from '../helpers/program.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { repository } from '../helpers/repository.js'
 import { openCallback, signIn, startLogin } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
@@ -37,7 +37,11 @@ const exportTo = ({ url }: Pick<Collector, 'url'>) => ({
   OTEL_BSP_SCHEDULE_DELAY: '50'
 })
 
-const withImport = (module: string) => [...defaultCommand.slice(0, 1), '--import', module, ...defaultCommand.slice(1)]
+/** @param name a module in test/helpers/programs, which sees or prevents the imports of the program */
+const withImport = (name: string) => {
+  const module = `${repository}test/helpers/programs/${name}.mjs`
+  return [...defaultCommand.slice(0, 1), '--import', module, ...defaultCommand.slice(1)]
+}
 
 testWithRedis('a login and a refreshed, proxied request are two traces, and contain no secret', async t => {
   const [collector, redis, upstream] = await Promise.all([startCollector(t), startRedis(t), startUpstream(t)])
@@ -133,7 +137,7 @@ test('the spans of the last requests are sent before the program ends', async t 
 
 test('without tracing, a client key, back-channel logout and proxy rules, the packages for them are not imported', async t => {
   const env = { OTEL_SERVICE_NAME: 'my-login', OTEL_EXPORTER_OTLP_ENDPOINT: '' }
-  const { program, browser } = await start(t, env, withImport(printingImports))
+  const { program, browser } = await start(t, env, withImport('print-imports'))
   await signIn(browser)
   await browser.navigate('/api/auth/logout')
   await browser.request('POST', '/api/auth/backchannel-logout', { form: { logout_token: 'a.b.c' } })
@@ -143,12 +147,12 @@ test('without tracing, a client key, back-channel logout and proxy rules, the pa
   t.deepEqual(optional, [])
 })
 
-test('without the SDK, the server runs, and a warning has the command that installs it', async t => {
+test('without the SDK, the server runs, and a warning says what to install', async t => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }
-  const { program, browser } = await start(t, env, withImport(without('@opentelemetry/sdk-node')))
+  const { program, browser } = await start(t, env, withImport('without-sdk'))
   const { level, msg } = await program.logged('tracing_unavailable')
   t.is(level, 'warn')
-  t.regex(String(msg), /^OTEL_EXPORTER_OTLP_ENDPOINT is set, but .* npm install @opentelemetry\/sdk-node/)
+  t.regex(String(msg), /^OTEL_EXPORTER_OTLP_ENDPOINT is set, but .* Install @opentelemetry\/sdk-node /)
   await signIn(browser)
 })
 

@@ -61,47 +61,12 @@ async function notesOf(t: ExecutionContext, changelog: string, { tag = 'v1.2.0',
   return spawnSync(process.execPath, [script, tag], { cwd, encoding: 'utf8', env: { ...others, ...env } })
 }
 
-const changelog = `# Changelog
-
-Versions follow semver.
-
-## 1.2.0
-
-First sentence
-of a paragraph.
-
-- An item that
-  has two lines. See [the docs](docs/operations.md#start) and [a site](https://example.com/).
-  - An inner item
-    of two lines.
-- Another item.
-
-### Fixed
-
-1. A number
-   and its text.
-
-## 1.1.0
-
-- Older.
-`
+const changelog = readText('test/deploy/release-notes/CHANGELOG.md')
 
 test('the release notes are the section of the version, with one line for each paragraph and list item', async t => {
   const { status, stdout, stderr } = await notesOf(t, changelog)
   t.deepEqual([status, stderr], [0, ''])
-  t.is(
-    stdout,
-    `First sentence of a paragraph.
-
-- An item that has two lines. See [the docs](docs/operations.md#start) and [a site](https://example.com/).
-  - An inner item of two lines.
-- Another item.
-
-### Fixed
-
-1. A number and its text.
-`
-  )
+  t.is(stdout, readText('test/deploy/release-notes/1.2.0.md'))
 })
 
 test('links to files lead to the tag in the repository', async t => {

@@ -1,7 +1,7 @@
 // The package as npm would publish it.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, realpath, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { packageJson, repository } from './repository.js'
@@ -52,18 +52,30 @@ export async function folderWithPackage(
   const folder = await tempFolder(t, files)
   const modules = join(folder, 'node_modules')
   await installPackage(modules)
-  for (const name of ['@types/koa', '@types/node']) await linkModule(modules, name)
+  await linkTypes(modules)
   return folder
 }
 
-/** Installs the packed files into a folder `node_modules`. Runtime dependencies that it lacks are links to those of the repository. */
+/**
+ * Installs the packed files into a folder `node_modules`. Its runtime dependencies are links to those of the repository. If another
+ * version is already there, the link is inside the package, as npm nests it.
+ */
 export async function installPackage(modules: string): Promise<void> {
-  for (const name of Object.keys(packageJson.dependencies)) await linkModule(modules, name)
   const installed = join(modules, 'platform-auth-server')
   await rm(installed, { recursive: true, force: true })
+  for (const name of Object.keys(packageJson.dependencies)) {
+    await linkModule(modules, name)
+    const isOurs = (await realpath(join(modules, name))) === (await realpath(join(repository, 'node_modules', name)))
+    if (!isOurs) await linkModule(join(installed, 'node_modules'), name)
+  }
   for (const { path } of pack().files) {
     await cp(join(repository, path), join(installed, path), { recursive: true })
   }
+}
+
+/** Adds the types that a TypeScript program installs besides the package, as links to those of the repository. */
+export async function linkTypes(modules: string): Promise<void> {
+  for (const name of ['@types/koa', '@types/node']) await linkModule(modules, name)
 }
 
 async function linkModule(modules: string, name: string): Promise<void> {

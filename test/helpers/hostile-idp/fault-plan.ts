@@ -1,6 +1,7 @@
 // Chooses the fault for each request: first from the endpoint's queue, then from its rule, then from its hold. Without
 // any of them the request gets the correct response.
 import { createDeferred } from '../deferred.js'
+import { eventually } from '../eventually.js'
 import { type Exchange, type Fault, faults } from './faults.js'
 import type { Endpoint, IdpRequest } from './requests.js'
 
@@ -55,15 +56,9 @@ export function createFaultPlan() {
 function createHold(when: 'before' | 'after', onRelease: () => void) {
   let waiting = 0
   const [opened, open] = createDeferred()
-  const watchers: { readonly count: number; readonly resolve: () => void }[] = []
-  const notify = () => {
-    for (const { count, resolve } of watchers) if (waiting >= count) resolve()
-  }
-
   const fault = async (exchange: Exchange): Promise<void> => {
     const early = when === 'after' ? exchange.process() : undefined
     waiting += 1
-    notify()
     await opened
     exchange.send(early ?? exchange.process())
   }
@@ -74,11 +69,7 @@ function createHold(when: 'before' | 'after', onRelease: () => void) {
       open()
     },
     /** Resolves when this number of requests are waiting. */
-    arrived: (count = 1) =>
-      new Promise<void>(resolve => {
-        watchers.push({ count, resolve })
-        notify()
-      }),
+    arrived: (count = 1) => eventually(() => waiting >= count),
     get waiting() {
       return waiting
     }

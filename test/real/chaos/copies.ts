@@ -21,24 +21,24 @@ export async function logOutSome({ provider, fleet, newBrowser }: Stage, mode: M
     if (statusCode !== 302) throw new Error(`The logout responded with ${statusCode}.`)
   }
 
+  const accepted: { readonly process: string; readonly status: number; readonly at: number }[] = []
+  let tries = 0
+
   async function tryOne(copy: Browser, { name, program }: Stage['fleet']['replicas'][number]): Promise<void> {
     copy.connectTo(ORIGIN, program.url)
     const response = await copy.fetch(tokenPath(mode), { signal: AbortSignal.timeout(MAX_ANSWER_MS) }).catch(() => {})
-    counts.tries++
+    tries++
     // A 502 counts as accepted, because the server then sent the revoked token to the provider, and the provider refused it.
     if (!response || response.statusCode === 401 || response.statusCode === 503) return
-    counts[fleet.wasNeverConnected(name, performance.now()) ? 'letInUnknown' : 'letIn']++
+    accepted.push({ process: name, status: response.statusCode, at: performance.now() })
   }
 
-  const counts = {
-    /** How often a copy was accepted. */
-    letIn: 0,
-    /** How often a copy was accepted by a process that knows no logouts, because it was never connected to Redis. */
-    letInUnknown: 0,
-    tries: 0
-  }
   return {
-    counts,
+    /** How often copies were tried, and who accepted them. A process that was never connected to Redis knows no logouts. */
+    results() {
+      const unknown = accepted.filter(({ process, at }) => fleet.wasNeverConnected(process, at))
+      return { tries, unknown, letIn: accepted.filter(one => !unknown.includes(one)) }
+    },
     /** Sends each copy to every process. */
     async tryAll() {
       for (const replica of fleet.replicas) await Promise.all(copies.map(copy => tryOne(copy, replica)))

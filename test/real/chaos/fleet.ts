@@ -23,7 +23,8 @@ interface Replica {
 export type Fleet = Awaited<ReturnType<typeof startFleet>>
 
 /** Longer than a process waits for its first connection to Redis before it reports that Redis is unavailable. */
-const FIRST_CONNECTION_MS = 5000
+const FIRST_CONNECTION_MS = 6000
+const SAME_MOMENT_MS = 100
 
 /** @param environment the settings of a process, by its slot and its name */
 export async function startFleet(
@@ -86,13 +87,14 @@ export async function startFleet(
       return all.flatMap(({ name, program }) => (program.stderr() === '' ? [] : [`${name}: ${program.stderr()}`]))
     },
     killedAt: (process: string) => killed.get(process),
-    /** Returns true if this process was started while Redis was unavailable, and was not connected to Redis yet. */
+    /** Returns true if this process was started while Redis was unavailable, and was not connected to Redis yet at that time. */
     wasNeverConnected(name: string, at: number): boolean {
       const timeOf = (wanted: string) => lines.find(line => line.process === name && line.event === wanted)?.at
       const startedAt = all.find(replica => replica.name === name)?.startedAt ?? 0
       const since = timeOf('redis_unavailable') ?? Number.POSITIVE_INFINITY
-      const until = timeOf('redis_available') ?? Number.POSITIVE_INFINITY
-      return since <= startedAt + FIRST_CONNECTION_MS && at >= since && at <= until
+      // The line of the log arrives after the responses of the same moment.
+      const until = (timeOf('redis_available') ?? Number.POSITIVE_INFINITY) + SAME_MOMENT_MS
+      return since <= startedAt + FIRST_CONNECTION_MS && at <= until
     },
     inSlot,
     end,

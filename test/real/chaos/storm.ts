@@ -153,17 +153,17 @@ export function storm<Redis extends StormRedis>(
       })
     )
     await copies.tryAll()
-    const { letIn, letInUnknown, tries } = copies.counts
+    const { tries, unknown, letIn } = copies.results()
     const remark = `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503`
-    report.row({ failure: title, letIn, remark, ...reportLogins(report, stage, tally, circumstances) })
+    report.row({ failure: title, letIn: letIn.length, remark, ...reportLogins(report, stage, tally, circumstances) })
     report.figures({
       'users who got a 503': tally.refused.size,
       'ms until the last was served again after the storm': Math.round(Math.max(0, ...waits.map(ms => ms ?? 0))),
       'requests with a logged-out cookie': tries,
-      accepted: letIn,
-      'accepted by a process that started without Redis': letInUnknown
+      'accepted by a process that started without Redis': unknown.length
     })
-    report.check('no logged-out cookie is accepted', letIn === 0, String(letIn))
+    const by = letIn.map(({ process, status, at }) => `${status} of process ${process} at ${Math.round(at)} ms`)
+    report.check('no logged-out cookie is accepted', by.length === 0, by.join(', '))
     const others = waits.filter(ms => ms === undefined).length
     report.check('after the storm every user is served', others === 0, `${others} were not`)
   }

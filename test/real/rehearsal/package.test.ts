@@ -6,7 +6,7 @@ import { createBrowser } from '../../helpers/browser.js'
 import { compile, programThatUsesTypes } from '../../helpers/compile.js'
 import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
-import { isSkippedWithoutRegistry, packInto } from '../../helpers/packed.js'
+import { isSkippedWithoutRegistry, linkTypes, packInto } from '../../helpers/packed.js'
 import { environmentFor, type Program, startProgram } from '../../helpers/program.js'
 import { readText, repository } from '../../helpers/repository.js'
 import { signIn } from '../../helpers/server.js'
@@ -91,6 +91,7 @@ test('the package, installed in an empty folder, runs with npx and can be import
   t.deepEqual(await program.ended, { code: 0, signal: null })
 
   await writeFile(join(folder, 'use.mts'), programThatUsesTypes)
+  await linkTypes(join(folder, 'node_modules'))
   const compiled = compile(folder, ['use.mts'])
   t.is(compiled.status, 0, compiled.output)
 
