@@ -1,12 +1,14 @@
 // Forward-auth: before a gateway forwards a browser's request to an application, it asks this server, which responds with an
 // access token. The gateway does not pass Set-Cookie on, so the browser does not get the new cookie of a refresh. The server
 // keeps the refreshed session.
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { askAbout, askForwardAuth } from '../helpers/gateway.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { freePort, listen } from '../helpers/ports.js'
+import { sendRaw } from '../helpers/raw.js'
 import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
 import { openedFields, sessionCookies, sessionHeader } from '../web/support.js'
 
@@ -176,6 +178,33 @@ test('forward-auth checks the origin of a request and each method that the gatew
     t.is(answer.status, status, `${method} ${JSON.stringify(headers)}`)
     t.is(answer.authorization === '', status === 403)
   }
+})
+
+for (const body of ['Content-Length: 900', 'Transfer-Encoding: chunked']) {
+  test(`${body}: if a gateway announces a body and sends none, the next user's request is not read as this body`, async t => {
+    const { browser, port } = await startSignedIn(t)
+    const lines = ['GET / HTTP/1.1', 'Host: localhost', `Cookie: ${sessionHeader(browser)}`, body]
+    const { answers, closedByServer } = await sendRaw(port, `${lines.join('\r\n')}\r\n\r\n`)
+    t.deepEqual([answers.map(({ statusCode }) => statusCode), closedByServer], [[200], true])
+    t.regex(answers[0]?.head ?? '', /^Connection: close$/im)
+  })
+}
+
+test('a connection on which a gateway has sent a body stays open', async t => {
+  const { port } = await start(t)
+  const post = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello'
+  const { answers } = await sendRaw(port, [post, post], { answers: 2 })
+  t.is(answers.length, 2)
+})
+
+test('a gateway can send a long body to the end, although the response does not wait for it', async t => {
+  const { port } = await start(t)
+  // More than the system buffers.
+  const length = 32_000_000
+  const sent = request({ host: '127.0.0.1', port, method: 'POST', agent: false, headers: { 'content-length': length } })
+  sent.end(Buffer.alloc(length))
+  const [[response]] = await Promise.all([once(sent, 'response'), once(sent, 'finish')])
+  t.is((response as IncomingMessage).resume().headers.connection, 'close')
 })
 
 test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {

@@ -5,11 +5,13 @@
  */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { closeServer, listen } from '../../base/listener.js'
 import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
 import type { Span } from '../../base/tracing.js'
-import { ignoreStops, inTurn } from '../every-request/arrivals.js'
+import { hasBody, ignoreStops, inTurn } from '../every-request/arrivals.js'
 import { respondToClientErrors } from '../every-request/client-errors.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../every-request/connections.js'
 import { endSpanWithStatus, methodOf } from '../every-request/observe.js'
@@ -100,6 +102,8 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
 
   async function respond(request: IncomingMessage, response: ServerResponse, span?: Span): Promise<void> {
     const started = performance.now()
+    // A body is ignored. It is read, because a gateway that sends one may wait until it is read.
+    request.resume()
     const requestId = requestIdOf(request.headers['x-request-id'])
     let child: Logger | undefined
     const requestLog = () => {
@@ -120,7 +124,11 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       const duration_ms = Math.round(performance.now() - started)
       requestLog().info({ event: 'forward_auth', status, ...(reason && { reason }), duration_ms }, 'forward-auth')
     }
+    // Node parses a body that came with the headers only after the promises of this turn.
+    if (hasBody(request)) await nextTurn()
+    const isBodyMissing = hasBody(request) && !request.complete
     response.writeHead(status, {
+      ...(isBodyMissing && { Connection: 'close' }),
       'Content-Length': 0,
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
@@ -130,9 +138,8 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       ...(status === 503 && { 'Session-Status': 'retry' satisfies SessionStatus }),
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
     })
+    if (isBodyMissing) closeInStages(request.socket)
     response.end()
-    // The body of the request is read and ignored, because a gateway that sends a body may wait until the body is read.
-    request.resume()
   }
 
   return function forwardAuth(request, response) {
@@ -146,6 +153,23 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       endSpanWithStatus(span, response.headersSent ? response.statusCode : undefined, response.writableFinished)
     )
     void tracing.within(span, () => respond(request, response, span))
+  }
+}
+
+// A gateway has this time to send the rest of a body.
+const LINGER_MS = 5000
+
+/**
+ * Lets Node close the connection in stages after the response (RFC 9112 section 9.6), for a request whose body has not arrived. nginx
+ * announces the body of the browser's request and does not send it, unless its configuration removes Content-Length. On a connection
+ * that stays open, the next request, which may be of another user, would be read as this body.
+ */
+function closeInStages(socket: Socket): void {
+  // Node's function destroys the connection when the response has been sent. A gateway that is still sending would get an
+  // error, and could lose the response.
+  socket.destroySoon = () => {
+    socket.end()
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
 }
 
