@@ -1,4 +1,4 @@
-import { Command as Commander, CommanderError, Option } from 'commander'
+import { Argument, Command as Commander, CommanderError, Option } from 'commander'
 import { version } from '../base/package.js'
 import { flagName, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
@@ -48,9 +48,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     })
     .configureHelp({
       helpWidth: Math.min(stdout.columns ?? 100, MAX_HELP_COLUMNS),
-      minWidthToWrap: 20,
-      subcommandTerm: command =>
-        [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
+      minWidthToWrap: 20
     })
     .allowExcessArguments()
     // This command is only listed. It never runs, because `parseCommandLine` replaces it.
@@ -79,7 +77,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     const command = addCommand(program, entry)
     command.action(() => {
       rejectIgnored(program, entry)
-      return invoke(entry, command, readAction(entry, command.args))
+      return invoke(entry, command, command.args.length > 0)
     })
   }
   return program
@@ -91,9 +89,9 @@ function addCommand(program: Commander, entry: CommandEntry): Commander {
     .command(name)
     .description(summary)
     .helpOption('-h, --help', 'Print this help.')
-    .allowExcessArguments()
+    .allowExcessArguments(false)
     .addHelpText('after', () => textAfterCommandHelp(entry, command.createHelp()))
-  if (action) command.argument(`[${action.name}]`, action.summary)
+  if (action) command.addArgument(new Argument(`[${action.name}]`, action.summary).choices([action.name]))
   for (const { flags, summary } of options) command.option(flags, summary)
   return command
 }
@@ -114,24 +112,12 @@ function wordAfterHelp(args: readonly string[]): string | undefined {
   return word?.startsWith('-') ? undefined : word
 }
 
-/**
- * Returns true if the word of the command's action was given.
- * @throws UsageError if there is a different argument, because a command accepts only flags and the word of its action
- */
-function readAction({ name, action }: CommandEntry, args: readonly string[]): boolean {
-  const hasAction = action !== undefined && args[0] === action.name
-  const [excess] = hasAction ? args.slice(1) : args
-  if (excess === undefined) return hasAction
-  throw new UsageError(
-    `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove the other words.`
-  )
-}
-
 function usageErrorOf({ code, message }: CommanderError): UsageError {
   const [, word = ''] = /'(?:-\w, )?(.+)'/s.exec(message) ?? []
   // The messages of commander contain the whole word, which may be a secret, and the declaration of an option.
   if (code === 'commander.optionMissingArgument') return new UsageError(`${flagName(word)} needs a value: ${word}`)
-  if (code !== 'commander.unknownOption') return new UsageError(message.replace(/^error: /, ''))
+  if (code !== 'commander.unknownOption')
+    return new UsageError(message.replace(/^error: /, '').replace(/value '.*' is/s, 'value is'))
   if (ownersOf(word).length > 0) return foreignFlag(word)
   const [name = ''] = word.split('=', 1)
   const known = [...settingOptions().map(({ long }) => long), ...commands.flatMap(({ options }) => options.map(long))]

@@ -47,24 +47,19 @@ export const demoIgnores = 'apiProxy.rules'
 export const demoDefaults: Settings = { access: { allow: ['*'] } }
 
 /**
- * Returns the callback URL of a demo, and the problems and warnings that only a demo has. The URL has the host name that the server
+ * Returns the callback URL of a demo, and the warnings that only a demo has. The URL has the host name that the server
  * prints when it starts, because a login must be completed on the host on which it began. If the system chooses a free port, the
  * port in the URL is 0.
  * @param ignoredRules the rules of the API proxy from sources other than the flags
  */
 export function finishDemo(values: Values, sources: Sources, ignoredRules: Given | undefined) {
-  const findings: SettingsFinding[] = []
-  let callbackUrl = values['platform.callbackUrl']
-  if (sources['platform.callbackUrl'] === demoSource) {
-    const { port = 0, host } = values
-    const url = `${localUrlOf({ port, host })}${callbackPath}`
-    callbackUrl = URL.canParse(url) ? url : undefined
-    const message = 'is a host that no browser can open. For a demo, use a host name, or an IP address without a zone.'
-    if (callbackUrl === undefined) findings.push({ key: 'host', source: sources.host, message })
-  }
-  if (ignoredRules !== undefined && !sources[demoIgnores].startsWith('flag')) {
-    const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
-    findings.push({ key: demoIgnores, source: ignoredRules.source, message, isWarning: true })
-  }
-  return { values: { ...values, 'platform.callbackUrl': callbackUrl }, findings }
+  const { port = 0, host, 'platform.callbackUrl': given } = values
+  const url = `${localUrlOf({ port, host })}${callbackPath}`
+  const isOwn = sources['platform.callbackUrl'] === demoSource && URL.canParse(url)
+  const isIgnored = ignoredRules !== undefined && !sources[demoIgnores].startsWith('flag')
+  const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
+  const findings: readonly SettingsFinding[] = isIgnored
+    ? [{ key: demoIgnores, source: ignoredRules.source, message, isWarning: true }]
+    : []
+  return { values: { ...values, 'platform.callbackUrl': isOwn ? url : given }, findings }
 }

@@ -89,9 +89,8 @@ export function configOf(values: Values): Config {
  */
 export function requireComplete(config: Config): void {
   const withValue = settingKeys.filter(key => settingOf(key).default !== undefined)
-  const missing = groups.filter(group => settingIn(config, group) === undefined)
-  const isMissing = (key: SettingKey) => settingIn(config, fieldOf(key)) === undefined
-  missing.push(...withValue.filter(key => isMissing(key) && !missing.some(group => key.startsWith(`${group}.`))))
+  const isMissing = (path: string) => settingIn(config, path) === undefined
+  const missing = [...groups.filter(isMissing), ...withValue.filter(key => isMissing(fieldOf(key)))]
   const message = 'is missing. Pass the config that loadConfig returns.'
   if (missing.length > 0) throw new ConfigError(missing.map(key => ({ key, source: applicationSource, message })))
 }

@@ -44,14 +44,12 @@ async function isReachableByOthers(path: string): Promise<boolean> {
  */
 export async function publishedFiles(files: readonly PrivateFile[], wwwroot: string): Promise<ConfigProblem[]> {
   const root = await realpath(wwwroot)
-  const problems = await Promise.all(
-    files.map(async ({ key, source, path }) => {
-      if (!(await isFileInside(root, path))) return []
-      const message = `must not be public, but the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to a different folder.`
-      return [{ key, source, message }]
-    })
-  )
-  return problems.flat()
+  const problems: ConfigProblem[] = []
+  for (const { key, source, path } of files) {
+    const message = `must not be public, but the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to a different folder.`
+    if (await isFileInside(root, path)) problems.push({ key, source, message })
+  }
+  return problems
 }
 
 /** @param root the real path of a folder */

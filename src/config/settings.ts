@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../base/json.js'
 import type { PrivateFile } from './sources/layer.js'
 import { settings } from './table.js'
-import { flagName, namesFile, type Row, required, type Setting } from './types/setting.js'
+import { flagName, groupsOf, namesFile, type Row, required, type Setting } from './types/setting.js'
 import type { ValueType } from './types/value-type.js'
 
 /** The types of the settings, and the names and texts that follow from the rows of the table (`table.ts`). */
@@ -119,10 +119,7 @@ export function settingIn(config: Config, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), config)
 }
 
-/** The names of the groups, in the order of the table. */
-export const groups = [
-  ...new Set(settingKeys.flatMap(key => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))
-]
+export const groups = groupsOf(settingKeys)
 
 export function membersOf(group: string): readonly SettingKey[] {
   return settingKeys.filter(key => key.startsWith(`${group}.`))

@@ -21,6 +21,7 @@ export interface Site {
 }
 
 export function createSite(config: Config): Site {
+  const { wwwroot = STARTER_PAGE, fallback, extension } = config
   const { callbackUrl } = config.platform
   const basePath = basePathOf(callbackUrl)
   return {
@@ -29,7 +30,7 @@ export function createSite(config: Config): Site {
     basePath,
     homeUrl: homeUrlOf(callbackUrl),
     homePath: `${basePath}/`,
-    hasStartPage: hasStartPage(config),
+    hasStartPage: fallback !== undefined || extension !== undefined || existsSync(join(wwwroot, 'index.html')),
     loginPath: `${basePath}${AUTH_ROUTES.login}`
   }
 }
@@ -50,8 +51,4 @@ export function cookieNames(cookieName: string, callbackUrl: string): CookieName
   const secure = new URL(callbackUrl).protocol === 'https:'
   const session = secure && !cookieName.startsWith('__Host-') ? `__Host-${cookieName}` : cookieName
   return { session, login: `${session}_login`, secure }
-}
-
-function hasStartPage({ wwwroot = STARTER_PAGE, fallback, extension }: Config): boolean {
-  return fallback !== undefined || extension !== undefined || existsSync(join(wwwroot, 'index.html'))
 }

@@ -135,9 +135,9 @@ function readableLine(line: string, colours: Colours): string {
   return second === '' ? `${first}\n` : `${first}\n    ${second}\n`
 }
 
-function levelText(level: string, { bold, red, yellow, green, dim }: Colours): string {
+function levelText(level: string, { red, yellow, green, dim }: Colours): string {
   const colourOf: Readonly<Record<string, (text: string) => string>> = {
-    fatal: text => bold(red(text)),
+    fatal: red,
     error: red,
     warn: yellow,
     info: green

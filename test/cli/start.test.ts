@@ -113,12 +113,6 @@ for (const host of ['0.0.0.0', '127.0.0.1']) {
   })
 }
 
-test('a demo is refused on a host that no browser can open', async t => {
-  const { code, errors } = await run(t, ['--demo', '--port', '0', '--host', 'fe80::1%eth0'])
-  t.is(code, 2)
-  carries(t, errors, 'host (flag --host) no browser demo')
-})
-
 test('the settings of a demo contain no value for the real provider, and only flags take precedence over them', async t => {
   const endpoints = ['AUTHORIZATION', 'TOKEN', 'USERINFO', 'REVOCATION', 'END_SESSION']
   const real = Object.fromEntries(endpoints.map(name => [`PLATFORM_${name}_ENDPOINT`, 'https://provider.example/']))

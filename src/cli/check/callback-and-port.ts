@@ -46,36 +46,31 @@ const PROBE_MS = 2000
 /** Checks that the ports of the server are free, by listening on each of them for a short time. */
 export async function checkPort(config: Config): Promise<Finding[]> {
   const found = await tryToListen(config, 'server')
-  const others = [
-    ...(await tryToListen(config.forwardAuth.address, 'forwardAuth')),
-    ...(await tryToListen(config.metrics.address, 'metrics'))
-  ]
+  const addresses = [
+    ['forwardAuth', config.forwardAuth.address],
+    ['metrics', config.metrics.address]
+  ] as const
+  const others = addresses.map(([listener, address]) => address && tryToListen(address, listener))
   // If this server is already running, it also uses the ports of its other listeners, so the findings for these ports
   // are only warnings.
-  const isRunning = found.some(({ status }) => status === 'warning')
-  return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
+  const isRunning = found.status === 'warning'
+  const ofOthers = (await Promise.all(others)).filter(finding => finding !== undefined)
+  return [found, ...ofOthers.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }
 
-/** @param address undefined if the listener is switched off */
-async function tryToListen(address: Pick<Config, 'port' | 'host'> | undefined, listener: Listener): Promise<Finding[]> {
-  if (address === undefined) return []
-  const { port, host } = address
+async function tryToListen({ port, host }: Pick<Config, 'port' | 'host'>, listener: Listener): Promise<Finding> {
   const { portOption, hostOption } = listeners[listener]
   const server = createServer()
   try {
     await listen(server, { port, host })
     await closeServer(server)
-    return [port === 0 ? ok`With port 0, the system chooses a free port.` : ok`Port ${port} is free.`]
+    return port === 0 ? ok`With port 0, the system chooses a free port.` : ok`Port ${port} is free.`
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host)))
-      return [
-        warning`A platform-auth-server is already running on port ${port}. Next: Stop it before you start another, or choose a different port with ${portOption}.`
-      ]
+      return warning`A platform-auth-server is already running on port ${port}. Next: Stop it before you start another, or choose a different port with ${portOption}.`
     const [problem, advice] = explainListenError(error, listener)
-    if (advice !== undefined) return [failed`${problem} Next: ${advice}`]
-    return [
-      failed`${problem}. Next: Choose a different port with ${portOption}, or a different host with ${hostOption}.`
-    ]
+    if (advice !== undefined) return failed`${problem} Next: ${advice}`
+    return failed`${problem}. Next: Choose a different port with ${portOption}, or a different host with ${hostOption}.`
   }
 }
 

@@ -103,18 +103,18 @@ function unusableEndpoint(problem: string): Finding {
 }
 
 /** Reports the proxy for calls to each origin of the provider, if the environment configures one. */
-export async function checkOutbound(_provider: Provider, metadata: ProviderMetadata): Promise<Finding[]> {
+export function* checkOutbound(_provider: Provider, metadata: ProviderMetadata): Generator<Finding> {
   const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = metadata
   const urls = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(url => url !== undefined)
   const origins = [...new Set(urls.map(url => new URL(url).origin))]
-  if (origins.every(origin => outboundProxy(origin) === undefined)) return []
-  return origins.map(origin => {
+  if (origins.every(origin => outboundProxy(origin) === undefined)) return
+  for (const origin of origins) {
     const proxy = outboundProxy(origin)
-    if (proxy === undefined) return ok`Calls to ${origin} use no proxy (NO_PROXY).`
-    const problem = problemOfProxy(proxy)
-    if (problem !== undefined) return failed`${problem}`
-    return ok`Calls to ${origin} go through the proxy ${maskUrl(proxy)} from the environment.`
-  })
+    const problem = proxy && problemOfProxy(proxy)
+    if (proxy === undefined) yield ok`Calls to ${origin} use no proxy (NO_PROXY).`
+    else if (problem !== undefined) yield failed`${problem}`
+    else yield ok`Calls to ${origin} go through the proxy ${maskUrl(proxy)} from the environment.`
+  }
 }
 
 const WARNING_SECONDS = 60
@@ -124,19 +124,18 @@ const FAILURE_SECONDS = 300
 const TRUNCATED_MS = 500
 
 /** Compares the clock of this machine with the provider's. Returns nothing if no response had a Date header. */
-export function checkClock(readings: readonly ClockReading[]): Finding[] {
+export function* checkClock(readings: readonly ClockReading[]): Generator<Finding> {
   // Caches do not store responses to POST requests, so the date of a response to a token request is current.
   const reading = readings.find(({ endpoint }) => endpoint === 'token') ?? readings[0]
-  if (!reading) return []
+  if (!reading) return
   const { date, sentAt, receivedAt } = reading
   const ahead = Math.round(((sentAt + receivedAt) / 2 - date - TRUNCATED_MS) / 1000)
   const seconds = Math.abs(ahead)
-  if (seconds <= 1) return [ok`This machine's clock agrees with the provider's.`]
   const duration = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
   const seen = `This machine's clock is ${duration} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
-  if (seconds <= WARNING_SECONDS) return [ok`${seen}`]
   const finding = seconds <= FAILURE_SECONDS ? warning : failed
-  return [
-    finding`${seen} Next: Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.`
-  ]
+  if (seconds <= 1) yield ok`This machine's clock agrees with the provider's.`
+  else if (seconds <= WARNING_SECONDS) yield ok`${seen}`
+  else
+    yield finding`${seen} Next: Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.`
 }

@@ -39,16 +39,14 @@ function warningOf(problem: ConfigProblem): Finding {
 }
 
 /** Warns that the access list needs certain claims. Only a real login shows whether the provider sends these claims. */
-export function checkAccessList({ access: { allow } }: Config): Finding[] {
-  if (!allow?.length) return []
+export function* checkAccessList({ access: { allow } }: Config): Generator<Finding> {
+  if (!allow?.length) return
   const claims = allow.filter(isClaimEntry)
   const hasAddresses = claims.length < allow.length
   const address = 'an e-mail address with "email_verified": true'
   const needs = [...(hasAddresses ? [address] : []), ...claims.map(({ text }) => text)]
   const names = [...(hasAddresses ? ['email_verified'] : []), ...new Set(claims.map(({ claim }) => claim))]
-  return [
-    warning`access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in. A refresh without an ID token can check only claims of the user info. Next: Sign in once to test this. Providers other than APS may need the scopes openid and email.`
-  ]
+  yield warning`access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in. A refresh without an ID token can check only claims of the user info. Next: Sign in once to test this. Providers other than APS may need the scopes openid and email.`
 }
 
 const NAMED_FILES = 5
@@ -68,11 +66,9 @@ export async function checkFiles({ wwwroot, access: { files: patterns } }: Confi
 }
 
 /** Reports a failure if the environment tells Node not to verify TLS certificates. */
-export function checkTls(env: Environment): Finding[] {
-  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
-  return [
-    failed`NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.`
-  ]
+export function* checkTls(env: Environment): Generator<Finding> {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
+    yield failed`NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.`
 }
 
 /** Checks that there is a start page for users who have signed in. */
@@ -107,28 +103,23 @@ const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
  * Reports the access that pages get with the public token (in dual mode, the access token for pages). Reports nothing if
  * the public scopes are as wide as the internal scopes, because the validation of the settings already warns of that.
  */
-export function checkScopes({ platform: { internalTokenScopes, publicTokenScopes } }: Config, mode: Mode): Finding[] {
-  if (!mode.offersPublicToken) return [ok`The token (${mode.loginScope}) stays on the server.`]
-  const writing = publicTokenScopes.filter(scope => WRITE_SCOPE.test(scope))
-  if (writing.length > 0)
-    return [
-      warning`Every script in your pages has the public token, which allows changes (${writing.join(' ')}). Next: Put such scopes only into platform.internalTokenScopes.`
-    ]
-  if (internalTokenScopes.every(scope => publicTokenScopes.includes(scope))) return []
-  return [
-    ok`Pages get ${publicTokenScopes.join(' ')}, which is less than the server has (${internalTokenScopes.join(' ')}).`
-  ]
+export function* checkScopes({ platform }: Config, { offersPublicToken, loginScope }: Mode): Generator<Finding> {
+  const { internalTokenScopes, publicTokenScopes } = platform
+  const writing = publicTokenScopes.filter(scope => WRITE_SCOPE.test(scope)).join(' ')
+  if (!offersPublicToken) yield ok`The token (${loginScope}) stays on the server.`
+  else if (writing !== '')
+    yield warning`Every script in your pages has the public token, which allows changes (${writing}). Next: Put such scopes only into platform.internalTokenScopes.`
+  else if (!internalTokenScopes.every(scope => publicTokenScopes.includes(scope)))
+    yield ok`Pages get ${publicTokenScopes.join(' ')}, which is less than the server has (${internalTokenScopes.join(' ')}).`
 }
 
 /** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
-export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: Mode): Finding[] {
+export function* checkOpenid({ config, sources }: LoadedConfig, { loginScope }: Mode): Generator<Finding> {
   const { issuer } = config.platform
-  if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
   // The demo simulates Autodesk Platform Services, which identifies users without `openid`.
-  if (quirksOf({ issuer }).identifiesWithoutOpenid || sources['platform.issuer'] === 'demo') return []
-  return [
-    warning`platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in. Next: Add openid to the scopes, unless this provider supports only OAuth 2.0.`
-  ]
+  const isNeeded = sources['platform.issuer'] !== 'demo' && issuer && !quirksOf({ issuer }).identifiesWithoutOpenid
+  if (isNeeded && !loginScope.split(' ').includes('openid'))
+    yield warning`platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in. Next: Add openid to the scopes, unless this provider supports only OAuth 2.0.`
 }
 
 const UPSTREAM_SECONDS = 10

@@ -9,7 +9,7 @@ const REDIS_SECONDS = 2
 
 /** Runs the commands that replicas use, then reads the settings of Redis that decide if data can be lost. */
 export async function checkRedis(config: Config): Promise<Finding[]> {
-  const { redis, platform, session } = config
+  const { redis, platform } = config
   if (redis.url === undefined) {
     const forgets = platform.backchannelLogout
       ? ' After a restart, the server no longer knows which sessions a user has, so a logout token may end none of them.'
@@ -27,7 +27,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   return [
     ok`Redis responds and accepts the commands that replicas need.`,
     ...(isOpen ? [open] : []),
-    ...redisFindings(servers, session.store)
+    ...redisFindings(servers)
   ]
 }
 
@@ -84,37 +84,24 @@ function closedAdvice({ tls }: Pick<RedisUrl, 'tls'>): string {
   return `Check hosts and ports in redis.url, and look for the reason in the log of Redis. ${reasons}`
 }
 
-/** The setting `session.store`. */
-type StoreSetting = Config['session']['store']
-
 /** Warns if Redis may evict data, or may lose data in a restart or a failover. */
-export function redisFindings(servers: readonly RedisFacts[], store: StoreSetting): Finding[] {
-  const found = servers.flatMap(facts => [...findingsOf(facts, store)])
+export function redisFindings(servers: readonly RedisFacts[]): Finding[] {
+  const found = servers.flatMap(facts => [...findingsOf(facts)])
   if (found.length === 0) return [ok`Redis evicts nothing, and keeps its data across a restart.`]
   // The nodes of a cluster often have the same findings, so each message is reported once.
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
 }
 
-function* findingsOf(facts: RedisFacts, store: StoreSetting): Generator<Finding> {
+function* findingsOf(facts: RedisFacts): Generator<Finding> {
   const policy = facts.maxmemory_policy ?? facts['maxmemory-policy']
-  const [evicted, lost] =
-    store === 'redis'
-      ? [
-          'If it evicts a session, the user is signed out.',
-          'A restart loses the sessions, so everyone is signed out (session.store is redis).'
-        ]
-      : [
-          'If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.',
-          'A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser.'
-        ]
   if (policy !== undefined && policy !== 'noeviction')
-    yield warning`Redis evicts data when its memory is full (maxmemory-policy ${policy}). ${evicted} Next: Set maxmemory-policy to noeviction.`
+    yield warning`Redis evicts data when its memory is full (maxmemory-policy ${policy}). If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again. With session.store redis, the user is signed out. Next: Set maxmemory-policy to noeviction.`
 
   const hasLog = facts.aof_enabled === '1' || facts.appendonly === 'yes'
   const isKept = hasLog || Number(facts.connected_slaves) > 0
   const { save } = facts
   if (!isKept && save !== undefined)
-    yield warning`Redis ${save === '' ? 'keeps nothing on disk' : 'saves only snapshots'} and has no replica. ${lost} Next: Set appendonly to yes.`
+    yield warning`Redis ${save === '' ? 'keeps nothing on disk' : 'saves only snapshots'} and has no replica. A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser, and with session.store redis all sessions. Next: Set appendonly to yes.`
 
   // After a failover, the old master accepts writes until the sentinels demote it, and these writes are lost. With
   // min-replicas-to-write, a master without a replica rejects writes instead.

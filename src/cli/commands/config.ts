@@ -69,7 +69,7 @@ function shownText(key: SettingKey, values: Values): string {
   const value = shownOrBuiltIn(key, values)
   const { 'platform.issuer': issuer } = values
   if (value === null && issuer !== undefined && defaultEndpoint(key) !== undefined) return `(discovered at ${issuer})`
-  if (value === null || isEmptyList(value)) return `(${defaultText(key)})`
+  if (value === null || (Array.isArray(value) && value.length === 0)) return `(${defaultText(key)})`
   if (!Array.isArray(value)) return String(value)
   // Items that contain spaces, such as proxy rules, are written on separate lines.
   return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
@@ -84,8 +84,4 @@ function jsonOf({ values, sources, problems, warnings, file }: Resolution): obje
 function shownOrBuiltIn(key: SettingKey, values: Values): unknown {
   const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
   return shownValue(key, values[key] ?? builtIn) ?? null
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0
 }

@@ -15,15 +15,14 @@ const demo: readonly CommandFlag[] = [
     flags: '--demo',
     group: 'Trying it out:',
     summary: 'Run with a built-in identity provider. No other settings are needed.'
+  },
+  {
+    flags: '--demo-token-lifetime <duration>',
+    group: 'Trying it out:',
+    summary:
+      'Let the access tokens of the built-in provider expire after this time. Choose a short time to see a refresh soon. (default: 3599s)'
   }
 ]
-
-const demoTokenLifetime: CommandFlag = {
-  flags: '--demo-token-lifetime <duration>',
-  group: 'Trying it out:',
-  summary:
-    'Let the access tokens of the built-in provider expire after this time. Choose a short time to see a refresh soon. (default: 3599s)'
-}
 
 const watch: CommandFlag = {
   flags: '--watch',
@@ -35,7 +34,7 @@ const watch: CommandFlag = {
 export const defaultCommand: CommandEntry = {
   name: 'start',
   summary: 'Run the server (the default).',
-  options: [settingsFile, watch, ...demo, demoTokenLifetime],
+  options: [settingsFile, watch, ...demo],
   load: async () => (await import('./start.js')).start
 }
 
@@ -44,7 +43,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'check',
     summary: 'Test the settings with the real provider and report problems.',
-    options: [json, settingsFile, ...demo, demoTokenLifetime],
+    options: [json, settingsFile, ...demo],
     load: async () => (await import('./check.js')).check
   },
   {

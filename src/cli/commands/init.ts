@@ -1,18 +1,9 @@
+import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { rows, type Values } from '../../config/settings.js'
 import { layerOfFile } from '../../config/sources/settings-file.js'
 import { newSecret } from '../../config/types/secrets.js'
-import {
-  existingSecretsMessage,
-  ignoreFile,
-  ignoreSecrets,
-  keptMessage,
-  secretsFile,
-  secretsText,
-  settingsText,
-  writeNew,
-  yamlFile
-} from '../init/files.js'
+import { ignoreFile, ignoreSecrets, secretsFile, secretsText, settingsText, writeNew, yamlFile } from '../init/files.js'
 import { askFor, clientIdPlaceholder, valuesOfFlags, withDefaults } from '../init/questions.js'
 import type { Command } from '../terminal/command.js'
 import { exitCodes } from '../terminal/expected-errors.js'
@@ -26,8 +17,7 @@ export const init: Command = async function init({ terminal, flags, options }) {
   const given = await valuesOfFlags(flags, cwd)
   const { file } = await layerOfFile(cwd, rows)
   const existingSettings = file === undefined ? undefined : relative(cwd, file)
-  const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
-  const needs = { settings: existingSettings === undefined, secrets: secretsMessage === undefined }
+  const needs = { settings: existingSettings === undefined, secrets: !existsSync(join(cwd, secretsFile)) }
   const asks = options.yes !== true && stdin.isTTY === true && stdout.isTTY === true
   const values = withDefaults(asks ? await askFor(needs, given, terminal) : given)
   const texts = { settings: settingsText(values), secrets: secretsText(values) }
@@ -35,8 +25,8 @@ export const init: Command = async function init({ terminal, flags, options }) {
   const secrets = needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
   const protection = secrets ? await ignoreSecrets(cwd) : 'ignored'
 
-  if (!settings) stderr.write(`${keptMessage(existingSettings ?? yamlFile)}.\n`)
-  if (!secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
+  const kept = [!settings && (existingSettings ?? yamlFile), !secrets && secretsFile].filter(Boolean)
+  for (const file of kept) stderr.write(`${file} exists already and was not changed.\n`)
   const files = [settings && yamlFile, secrets && secretsFile].filter(Boolean)
   if (files.length === 0) return exitCodes.fine
   const results = [

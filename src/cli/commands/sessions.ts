@@ -62,13 +62,14 @@ function selectedUser(options: Readonly<Record<string, unknown>>): UserSelector 
     const value = options[flag]
     return typeof value === 'string' && value.trim() !== '' ? [{ by, value }] : []
   })
-  const [selector] = given
-  if (selector && given.length === 1) return selector
-  throw new UsageError(
-    selector
-      ? 'The command "sessions" accepts only one of --user, --sub, --name and --email.'
-      : 'The command "sessions" needs a user. Add --user with an e-mail address, a user name or a sub.'
-  )
+  const [selector, ...others] = given
+  if (!selector)
+    throw new UsageError(
+      'The command "sessions" needs a user. Add --user with an e-mail address, a user name or a sub.'
+    )
+  if (others.length > 0)
+    throw new UsageError('The command "sessions" accepts only one of --user, --sub, --name and --email.')
+  return selector
 }
 
 /** Replaces the characters with which a name, or the `sub` of a user, could control the terminal. */
@@ -109,15 +110,11 @@ async function withIndex<Result>(
   }
 }
 
-interface Revocations {
-  readonly revoked: number
-  readonly notRevoked: number
-  /** The reason why a token was not revoked. If there are several reasons, the last of them. */
-  readonly reason?: string
-}
-
-/** Revokes refresh tokens even if `logout.revoke` is off, because a thief may have a copy of the session. */
-async function revokeAll(records: readonly SessionRecord[], ended: number, config: Config): Promise<Revocations> {
+/**
+ * Revokes refresh tokens even if `logout.revoke` is off, because a thief may have a copy of the session. The reason is why a token was
+ * not revoked, or the last of several reasons.
+ */
+async function revokeAll(records: readonly SessionRecord[], ended: number, config: Config) {
   const transport = createTransport(config.platform.timeoutSeconds * 1000)
   const idp = createIdentityProvider(config.platform, transport, Date.now)
   let revoked = 0
@@ -143,7 +140,7 @@ async function revokeAll(records: readonly SessionRecord[], ended: number, confi
   return { revoked, notRevoked: ended - revoked, ...(reason !== undefined && { reason }) }
 }
 
-function revocationText({ revoked, notRevoked, reason }: Revocations): string {
+function revocationText({ revoked, notRevoked, reason }: Awaited<ReturnType<typeof revokeAll>>): string {
   const done = `Revoked ${counted(revoked, 'refresh token')}.`
   return notRevoked === 0 ? done : `${done} ${notRevoked} could not be revoked: ${reason}.`
 }

@@ -47,27 +47,6 @@ export function secretsText(values: Values): string {
   ].join('\n')
 }
 
-/** The variables without which the server does not start. */
-const requiredVariables = ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET']
-
-/** Returns a message about an existing `.env`, or undefined if there is none. */
-export async function existingSecretsMessage(path: string): Promise<string | undefined> {
-  try {
-    const variables = parseEnv(await readTextFile(path))
-    const missing = requiredVariables.filter(name => !variables[name]).join(' and ')
-    return `${keptMessage(secretsFile)}${missing && `. It does not set ${missing}`}`
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    // A folder with the name `.env` is often a Python environment. The server also ignores such a folder.
-    if (errorCode(error) !== 'EISDIR') throw error
-    return `${secretsFile} is a folder, so no secrets were written. Set ${requiredVariables.join(' and ')} in the environment`
-  }
-}
-
-export function keptMessage(file: string): string {
-  return `${file} exists already and was not changed`
-}
-
 /** Writes a new file. Returns false if the file exists already, even if another process has just created it. */
 export async function writeNew(path: string, text: string, mode = 0o644): Promise<boolean> {
   try {

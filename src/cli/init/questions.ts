@@ -6,7 +6,7 @@ import { layerOfFlags } from '../../config/sources/flags.js'
 import { ConfigError, type ConfigProblem } from '../../config/types/problem.js'
 import { DAY, MINUTE } from '../../config/types/units.js'
 import { callbackPath } from '../../config/types/urls.js'
-import { type Checked, readString } from '../../config/types/value-type.js'
+import { readString } from '../../config/types/value-type.js'
 import { RunError } from '../terminal/expected-errors.js'
 import type { Terminal } from '../terminal/terminal.js'
 
@@ -56,17 +56,42 @@ interface Needs {
  * Asks for the settings that are needed and were not given as flags. An empty answer selects the default, or leaves the
  * setting out.
  */
-export async function askFor(needs: Needs, given: Values, terminal: Terminal): Promise<Values> {
-  const questions = createQuestions(terminal)
+export async function askFor(needs: Needs, given: Values, { stdin, stdout }: Terminal): Promise<Values> {
   const values: Partial<Record<SettingKey, unknown>> = { ...given }
+  let isHidden = false
+  const output = new Writable({
+    write(chunk, _encoding, done) {
+      if (!isHidden) stdout.write(chunk)
+      done()
+    }
+  })
+  const lines = createInterface({ input: stdin, output, terminal: true })
+  // Ctrl-C and Ctrl-D close the interface. A pending question must then be aborted, because it would wait forever.
+  const closed = new AbortController()
+  lines.on('SIGINT', () => lines.close())
+  lines.on('close', () => closed.abort())
 
-  async function askSetting(key: SettingKey, text: string, defaultAnswer = '') {
-    if (values[key] !== undefined) return
+  async function answerTo(prompt: string, isSecret: boolean): Promise<string> {
+    if (isSecret) stdout.write(prompt)
+    isHidden = isSecret
+    const answer = await lines.question(isSecret ? '' : prompt, { signal: closed.signal }).catch((cause: unknown) => {
+      throw new RunError('\nCancelled. No file was written.', { cause })
+    })
+    isHidden = false
+    if (isSecret) stdout.write('\n')
+    return answer.trim()
+  }
+
+  /** Asks until the answer is valid. */
+  async function askSetting(key: SettingKey, text: string, defaultAnswer = ''): Promise<void> {
     const { type, secret = false } = settingOf(key)
-    const check = (answer: string): Checked =>
-      answer === '' ? { value: undefined } : checkValue(key, readString(type, answer))
-    const value = await questions.ask({ text, defaultAnswer, isSecret: secret, check })
-    if (value !== undefined) values[key] = value
+    while (values[key] === undefined) {
+      const answer = (await answerTo(`${text}${defaultAnswer && ` [${defaultAnswer}]`}: `, secret)) || defaultAnswer
+      if (answer === '') return
+      const checked = checkValue(key, readString(type, answer))
+      if ('value' in checked) values[key] = checked.value
+      else for (const message of checked.rejected) stdout.write(`  The answer ${message}\n`)
+    }
   }
 
   try {
@@ -85,55 +110,6 @@ export async function askFor(needs: Needs, given: Values, terminal: Terminal): P
       await askSetting('platform.clientSecret', 'Client secret (not shown; leave it empty to add it later)')
     return values as Values
   } finally {
-    questions.close()
-  }
-}
-
-interface Question {
-  readonly text: string
-  /** Replaces an empty answer. */
-  readonly defaultAnswer: string
-  /** True if the terminal must not show the answer. */
-  readonly isSecret: boolean
-  /** Returns the value of an answer, or the reason why it is invalid. */
-  readonly check: (answer: string) => Checked
-}
-
-function createQuestions({ stdin, stdout }: Terminal) {
-  let isHidden = false
-  const output = new Writable({
-    write(chunk, _encoding, done) {
-      if (!isHidden) stdout.write(chunk)
-      done()
-    }
-  })
-  const lines = createInterface({ input: stdin, output, terminal: true })
-  // Ctrl-C and Ctrl-D close the interface. A pending question must then be aborted, because it would wait forever.
-  const closed = new AbortController()
-  lines.on('SIGINT', () => lines.close())
-  lines.on('close', () => closed.abort())
-
-  async function askOnce({ text, defaultAnswer, isSecret }: Question): Promise<string> {
-    const prompt = `${text}${defaultAnswer ? ` [${defaultAnswer}]` : ''}: `
-    if (isSecret) stdout.write(prompt)
-    isHidden = isSecret
-    const answer = await lines.question(isSecret ? '' : prompt, { signal: closed.signal }).catch((cause: unknown) => {
-      throw new RunError('\nCancelled. No file was written.', { cause })
-    })
-    if (isSecret) stdout.write('\n')
-    isHidden = false
-    return answer.trim() || defaultAnswer
-  }
-
-  return {
-    /** Asks until the answer is valid, and returns its value. Throws RunError if the operator cancels. */
-    async ask(question: Question): Promise<unknown> {
-      for (;;) {
-        const checked = question.check(await askOnce(question))
-        if ('value' in checked) return checked.value
-        for (const message of checked.rejected) stdout.write(`  The answer ${message}\n`)
-      }
-    },
-    close: () => lines.close()
+    lines.close()
   }
 }

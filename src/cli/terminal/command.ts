@@ -44,18 +44,12 @@ export function sourcesOf({ terminal, flags, options: { config } }: Invocation):
 }
 
 /** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
-export function readDemoOptions({ options }: Invocation): DemoOptions | undefined {
-  const { demo, demoTokenLifetime } = options
-  const tokenLifetimeSeconds = readDuration('--demo-token-lifetime', demoTokenLifetime)
-  if (demo === true) return { tokenLifetimeSeconds }
-  if (tokenLifetimeSeconds !== undefined) throw new UsageError('--demo-token-lifetime needs --demo.')
-  return undefined
-}
-
-function readDuration(flag: string, value: unknown): number | undefined {
-  if (value === undefined) return undefined
+export function readDemoOptions({ options: { demo, demoTokenLifetime } }: Invocation): DemoOptions | undefined {
+  if (demo === true && demoTokenLifetime === undefined) return {}
+  if (demo !== true && demoTokenLifetime === undefined) return undefined
   const { parse, allowed } = duration(1, DAY)
-  const parsed = parse(value)
-  if ('value' in parsed) return parsed.value
-  throw new UsageError(`${flag} must be ${allowed}.`)
+  const parsed = parse(demoTokenLifetime)
+  if (!('value' in parsed)) throw new UsageError(`--demo-token-lifetime must be ${allowed}.`)
+  if (demo !== true) throw new UsageError('--demo-token-lifetime needs --demo.')
+  return { tokenLifetimeSeconds: parsed.value }
 }

@@ -66,8 +66,9 @@ export function processTerminal(onListening: (signal: Signal) => unknown = () =>
   return {
     args: withFlagsOfContainer(argv.slice(2)),
     env,
+    // It is read only when it is needed, because some commands, such as `secret`, work without one.
     get cwd() {
-      return workingDirectory()
+      return process.cwd()
     },
     stdin,
     stdout,
@@ -99,15 +100,6 @@ export function processTerminal(onListening: (signal: Signal) => unknown = () =>
       process.removeAllListeners('SIGHUP')
       process.kill(process.pid, 'SIGHUP')
     }
-  }
-}
-
-// The working directory is read only when it is needed, because some commands, such as `secret`, work without one.
-function workingDirectory(): string {
-  try {
-    return process.cwd()
-  } catch (cause) {
-    throw new RunError('The working directory no longer exists. Change to a different folder.', { cause })
   }
 }
 

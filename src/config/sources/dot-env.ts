@@ -32,25 +32,19 @@ export function dotEnvFile(cwd: string): PrivateFile {
 
 export async function readDotEnv(cwd: string): Promise<DotEnv> {
   const { path, ...file } = dotEnvFile(cwd)
-  try {
-    // For parseEnv, only a line feed ends a line. Without this conversion, if all lines ended in carriage returns, the first variable
-    // would contain all other variables. A file that was joined from several has a byte order mark in any line.
-    const { text, otherLines } = onlyAssignments(
-      (await readTextFile(path)).replace(/\r\n?/g, '\n').replace(/(?<![^\n])\uFEFF+/g, '')
-    )
-    const lines = new Map([...text.matchAll(/^\s*(?:export\s+)?(\w+)\s*=(.*)$/gm)].map(([, name, raw]) => [name, raw]))
-    const isReadDifferently = (name: string) => isAmbiguous(lines.get(name) ?? '')
-    return { fromDotEnv: parseEnv(text), isReadDifferently, otherLines, problems: [] }
-  } catch (error) {
-    const nothing = { fromDotEnv: {}, isReadDifferently: () => false, otherLines: [] }
+  const problems: ConfigProblem[] = []
+  const content = await readTextFile(path).catch(async (error: unknown) => {
     // A folder with the name `.env` is often a Python environment, so it is ignored.
     const isAbsent = ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '') && !(await isDangling(path))
-    if (isAbsent) return { ...nothing, problems: [] }
-    return {
-      ...nothing,
-      problems: [{ ...file, message: `cannot be read, because ${await whyUnreadableAt(path, error)}.` }]
-    }
-  }
+    if (!isAbsent) problems.push({ ...file, message: `cannot be read, because ${await whyUnreadableAt(path, error)}.` })
+    return ''
+  })
+  // For parseEnv, only a line feed ends a line. Without this conversion, if all lines ended in carriage returns, the first variable
+  // would contain all other variables. A file that was joined from several has a byte order mark in any line.
+  const { text, otherLines } = onlyAssignments(content.replace(/\r\n?/g, '\n').replace(/(?<![^\n])\uFEFF+/g, ''))
+  const lines = new Map([...text.matchAll(/^\s*(?:export\s+)?(\w+)\s*=(.*)$/gm)].map(([, name, raw]) => [name, raw]))
+  const isReadDifferently = (name: string) => isAmbiguous(lines.get(name) ?? '')
+  return { fromDotEnv: parseEnv(text), isReadDifferently, otherLines, problems }
 }
 
 // A value in quotation marks can have several lines, whatever the name of the variable is. Only a line feed ends a line, so `^`, `$`

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../base/json.js'
-import type { Row } from '../types/setting.js'
+import { groupsOf, type Row } from '../types/setting.js'
 import { readString } from '../types/value-type.js'
 import { emptyLayer, type Given, type Layer, type SettingsFinding } from './layer.js'
 
@@ -19,7 +19,7 @@ export function layerOfObject(
   const reject = (key: string, message: string, value?: unknown) =>
     void findings.push({ key: shownKey(key, value), source, message })
   const rowOf = new Map(rows.map(row => [row.key, row]))
-  const groups = [...new Set(rows.flatMap(({ key }) => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))]
+  const groups = groupsOf(rows.map(({ key }) => key))
   const membersOf = (group: string) => rows.filter(({ key }) => key.startsWith(`${group}.`))
   const namesIn = (group: string) =>
     membersOf(group)

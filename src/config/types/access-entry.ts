@@ -94,20 +94,17 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
     if (items.includes(EVERYONE)) {
       return items.length === 1 ? { value: [] } : { reason: '* admits everyone, so the other entries have no effect' }
     }
-    const entries: AccessEntry[] = []
-    for (const [index, text] of items.entries()) {
-      const entry = parseEntry(text)
-      if (!entry) {
-        const reason = `entry ${index + 1} is not an e-mail address, a domain that begins with @, or a claim and its value`
-        return { reason }
+    const entries = items.map(parseEntry)
+    const unknown = entries.indexOf(undefined) + 1
+    if (unknown > 0)
+      return {
+        reason: `entry ${unknown} is not an e-mail address, a domain that begins with @, or a claim and its value`
       }
-      if (isClaimEntry(entry) && entry.claim === EMAIL) {
-        const reason = `entry ${index + 1} would also match an address that the provider has not verified (write only the address)`
-        return { reason }
-      }
-      entries.push(entry)
-    }
-    return { value: entries }
+    const known = entries.filter(entry => entry !== undefined)
+    const unverified = known.findIndex(entry => isClaimEntry(entry) && entry.claim === EMAIL) + 1
+    if (unverified === 0) return { value: known }
+    const reason = `entry ${unverified} would also match an address that the provider has not verified (write only the address)`
+    return { reason }
   },
   write: entries => (entries.length === 0 ? [EVERYONE] : entries.map(({ text }) => text))
 }

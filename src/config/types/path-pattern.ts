@@ -23,6 +23,16 @@ export function parsePattern(path: string): PathPattern {
   return { segments: hasRest ? segments.slice(0, -1) : segments, hasRest }
 }
 
+/** Returns the reason why a text is no path pattern, or undefined if it is one. */
+export function whyNoPattern(text: string): string | undefined {
+  if (!text.startsWith('/')) return 'it does not begin with a slash'
+  const why = whyNotExact(text)
+  if (why !== undefined) return why
+  if (text.includes('?')) return 'it contains a query'
+  const hasPartialWildcard = parsePattern(text).segments.some(segment => segment !== '*' && segment.includes('*'))
+  return hasPartialWildcard ? 'it has a * inside a segment' : undefined
+}
+
 /**
  * Compares the segments of a path with a pattern, byte for byte. Returns undefined if the path does not match.
  * @param path the path without its leading slash, split at the slashes

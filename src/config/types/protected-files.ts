@@ -1,5 +1,5 @@
 /** The patterns of `access.files`, which select the static files that need a session, and the rule that applies them. */
-import { coversPattern, matchPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
+import { coversPattern, matchPattern, type PathPattern, parsePattern, whyNoPattern } from './path-pattern.js'
 import { itemsOf, REJECTED, type ValueType } from './value-type.js'
 
 export interface FilePattern {
@@ -79,7 +79,8 @@ export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> 
     const patterns: FilePattern[] = []
     for (const [index, text] of items.entries()) {
       const [, exclamationMark = '', path = ''] = /^(!?)(.*)$/s.exec(text) ?? []
-      const reason = whyNoPattern(path)
+      const reason =
+        whyNoPattern(path) ?? (decoded(path) === undefined ? 'its percent-encoding is not UTF-8' : undefined)
       if (reason !== undefined) return { reason: `pattern ${index + 1} cannot be used: ${reason}` }
       const isPublic = exclamationMark !== ''
       const earlier = patterns.find(
@@ -102,17 +103,6 @@ export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> 
     return { value: patterns }
   },
   write: patterns => patterns.map(({ text }) => text)
-}
-
-function whyNoPattern(path: string): string | undefined {
-  if (!path.startsWith('/')) return 'it does not begin with a slash'
-  const why = whyNotExact(path)
-  if (why !== undefined) return why
-  if (path.includes('?')) return 'it contains a query'
-  if (decoded(path) === undefined) return 'its percent-encoding is not UTF-8'
-  const { segments } = parsePattern(path)
-  if (segments.some(segment => segment !== '*' && segment.includes('*'))) return 'it has a * inside a segment'
-  return undefined
 }
 
 /** @param isCaseSensitive true if the pattern is compared with the pattern of public files */

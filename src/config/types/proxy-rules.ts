@@ -1,5 +1,5 @@
 /** Parses and checks the rules of the API proxy. A rule is written as `METHODS PATH TARGET [option …]`. */
-import { coversPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
+import { coversPattern, type PathPattern, parsePattern, whyNoPattern } from './path-pattern.js'
 import { duration, HOUR } from './units.js'
 import { AUTH_PATH, HEALTH_ROUTES, isLoopback, maskUrl } from './urls.js'
 import { REJECTED, type ValueType } from './value-type.js'
@@ -138,16 +138,9 @@ export function isReserved(segments: readonly string[]): boolean {
 const RESERVED = [AUTH_PATH, ...Object.values(HEALTH_ROUTES)].map(path => path.slice(1).split('/'))
 
 function checkPattern(text: string, reject: Reject): PathPattern | undefined {
-  const why = text.startsWith('/') ? whyNotExact(text) : 'it does not begin with a slash'
-  if (why !== undefined) return reject(why, 'Use literal segments, * for one segment, and /** at the end.')
-  if (text.includes('?')) {
-    return reject('it contains a query', 'Remove the query, because the query of each request is forwarded.')
-  }
-  const pattern = parsePattern(text)
-  if (pattern.segments.some(segment => segment !== '*' && segment.includes('*'))) {
-    return reject('it has a * inside a segment', 'Use * for one whole segment, and /** at the end.')
-  }
-  return pattern
+  const why = whyNoPattern(text)
+  if (why === undefined) return parsePattern(text)
+  return reject(why, 'Use literal segments, * for one whole segment, and /** at the end, without a query.')
 }
 
 function parseTarget(text: string, isPlainHttp: boolean, reject: Reject) {

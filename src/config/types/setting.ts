@@ -56,6 +56,11 @@ export interface Row extends Setting {
   readonly env: string
 }
 
+/** Returns the names of the groups, which are the parts of the keys before the dot, in the order of the table. */
+export function groupsOf(keys: readonly string[]): readonly string[] {
+  return [...new Set(keys.filter(key => key.includes('.')).map(key => key.split('.', 1).join()))]
+}
+
 /** What a default may depend on. */
 export interface KnownSettings {
   /** Returns the value of a setting, or undefined if it is invalid or comes after this setting in the table. */

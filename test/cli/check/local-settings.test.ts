@@ -63,7 +63,7 @@ test('scopes: public scopes that allow changes', t => {
   })
   const provider = openProvider(scopes, Date.now)
   t.teardown(() => provider.transport.close())
-  isGolden(t, checkScopes(scopes, provider.mode))
+  isGolden(t, [...checkScopes(scopes, provider.mode)])
 })
 
 test('wwwroot: a folder without a start page, and no folder', async t => {

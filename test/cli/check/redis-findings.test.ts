@@ -241,7 +241,7 @@ const noWarning = 'Redis evicts nothing, and keeps its data across a restart.'
 
 test('a Redis with the recommended settings gets no warning', t => {
   for (const servers of [[good], [{ ...good, aof_enabled: '0', save: '', connected_slaves: '1' }], [good, good, good]])
-    t.deepEqual(redisFindings(servers, 'cookie'), [{ status: 'ok', message: noWarning }])
+    t.deepEqual(redisFindings(servers), [{ status: 'ok', message: noWarning }])
 })
 
 const { 'maxmemory-policy': _policy, ...unknownPolicy } = good
@@ -254,12 +254,8 @@ const warnings: Readonly<Record<string, RedisFacts>> = {
 }
 
 for (const [what, facts] of Object.entries(warnings)) {
-  test(`redis: ${what}, once, even if several nodes have it`, t =>
-    isGolden(t, redisFindings([good, facts, facts], 'cookie')))
+  test(`redis: ${what}, once, even if several nodes have it`, t => isGolden(t, redisFindings([good, facts, facts])))
 }
-
-test('redis: with session.store redis, the warnings about lost data say that users are signed out', t =>
-  isGolden(t, redisFindings([{ 'maxmemory-policy': 'allkeys-lru', save: '' }], 'redis')))
 
 /** Returns the beginnings of the findings about the state of a Redis that can be reached. */
 async function stateOf(url: string): Promise<string[]> {
