@@ -5,7 +5,7 @@ import { offeredUsers } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { denyAtDemo, signInAtDemo } from '../helpers/sign-in.js'
-import { authorizationUrl, callbackUrl, start, userInfoAfter, userInfoOf } from './setup.js'
+import { authorizationUrl, callbackUrl, start, userInfoOf } from './setup.js'
 
 const follow = { follow: true } as const
 
@@ -127,24 +127,6 @@ test('with prompt=select_account the demo shows its sign-in page, which names th
     ['login select_account', 'Kenzō Tange']
   ] as const)
     t.like(await userInfoOf(demo, name, browser, { prompt }), { name }, `${prompt}: ${name}`)
-})
-
-test('two logins in two tabs both finish, even with different names', async t => {
-  const demo = await start(t)
-  const browser = createBrowser(t)
-  const [one, two] = [
-    await browser.navigate(authorizationUrl(demo, { state: 'one' }), follow),
-    await browser.navigate(authorizationUrl(demo, { state: 'two' }), follow)
-  ]
-  for (const [page, user, state] of [
-    [two, 'Ada', 'two'],
-    [one, 'Grace', 'one']
-  ] as const) {
-    const posted = await browser.request('POST', page.url.href, { form: { user } })
-    const back = await browser.navigate(String(posted.headers.location))
-    t.like(parametersOf(String(back.headers.location)), { state })
-    t.like(await userInfoAfter(demo, String(back.headers.location)), { name: user })
-  }
 })
 
 test('a sign-in page that is finished or belongs to another browser shows an error with a link to the application', async t => {

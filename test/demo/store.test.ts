@@ -10,32 +10,6 @@ function createTokens(maxRecords?: number) {
   return { clock, tokens }
 }
 
-test('a consumed record gets the time of its use, keeps its expiry time and can be destroyed', async t => {
-  const { clock, tokens } = createTokens()
-  await tokens.upsert('one', { accountId: 'ada' }, hour)
-  clock.advanceSeconds(10)
-  await tokens.consume('one')
-  t.deepEqual(await tokens.find('one'), { accountId: 'ada', consumed: Math.floor(clock.now() / 1000) } as object)
-  clock.advanceSeconds(hour - 10)
-  t.is(await tokens.find('one'), undefined)
-
-  await tokens.upsert('two', {}, hour)
-  await tokens.consume('two')
-  await tokens.destroy('two')
-  await tokens.consume('two')
-  t.is(await tokens.find('two'), undefined)
-})
-
-test('a session is found by its uid, even after its id has changed', async t => {
-  const { tokens: sessions } = createTokens()
-  await sessions.upsert('old', { uid: 'same', loginTs: 1 }, hour)
-  await sessions.upsert('new', { uid: 'same', loginTs: 2 }, hour)
-  await sessions.destroy('old')
-  t.like(await sessions.findByUid('same'), { loginTs: 2 })
-  await sessions.destroy('new')
-  t.is(await sessions.findByUid('same'), undefined)
-})
-
 test('if a table is full, the record written longest ago is evicted', async t => {
   const { tokens } = createTokens(3)
   for (const id of ['a', 'b', 'c']) await tokens.upsert(id, {}, hour)

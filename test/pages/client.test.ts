@@ -191,23 +191,6 @@ test.serial('signIn and signOut accept strings, URLs and events', async t => {
   t.is(opened.at(-1), login(here))
 })
 
-test.serial(
-  'the history keeps a page whose user signs in with a button, and no page that signs in by itself',
-  async t => {
-    for (const [globals, how] of [
-      [{}, ''],
-      [{ event: { isTrusted: true, type: 'click' } }, 'keeps history: '],
-      [{ event: { isTrusted: false, type: 'click' } }, ''],
-      [{ navigator: { userActivation: { isActive: true } } }, 'keeps history: ']
-    ] as const) {
-      const { client, opened } = await openPage(() => response('/', 200), globals)
-      void client.signIn()
-      await later()
-      t.deepEqual(opened, [how + login(here)])
-    }
-  }
-)
-
 const none: Answer = url => response(url, 401, signedOut)
 const call = (client: Client) => client.apiFetch('/api/x')
 

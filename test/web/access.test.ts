@@ -260,17 +260,6 @@ for (const mode of modes) {
     t.is((await browser.fetch(guarded)).statusCode, 200)
   })
 
-  test(`${mode}: if user info refuses the access token at a login, the ID token alone decides`, async t => {
-    const server = await startWithGroups(t, mode)
-    const { browser, idp, account } = server
-    idp.failWhen('userinfo', () => refused)
-    account.groups = ['staff']
-    t.is((await tryToSignIn(browser)).statusCode, 403)
-    await assertSignedOut(t, server)
-    account.groups = ['admins']
-    await signIn(browser)
-  })
-
   test(`${mode}: at a refresh without an ID token, the user info decides about claims that it has`, async t => {
     const server = await startWithGroups(t, mode)
     const { browser, idp, logs, statusAfterAnHour } = server

@@ -160,17 +160,4 @@ for (const mode of modes) {
     t.true(new URL(location).searchParams.has('id_token_hint'))
     t.is(logs.all('endpoint_invalid').length, 0)
   })
-
-  test(`${mode}: endpoints of the discovery document that cannot be used are off with one warning each`, async t => {
-    const { browser, idp, logs } = await start(t, mode)
-    idp.discovery = document => ({
-      ...document,
-      revocation_endpoint: null,
-      end_session_endpoint: '',
-      userinfo_endpoint: 'http://idp.example/userinfo'
-    })
-    await signIn(browser)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(logs.all('endpoint_invalid').length, 3)
-  })
 }

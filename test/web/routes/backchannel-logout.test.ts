@@ -1,10 +1,6 @@
-import { PassThrough } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
-import type { Context } from 'koa'
 import { systemClock } from '#src/base/clock.js'
-import { backchannelLogout } from '#src/web/routes/backchannel-logout-route.js'
 import type { Extension } from '#src/web/routes/extension.js'
-import type { Services } from '#src/web/services.js'
 import type { Browser } from '../../helpers/browser.js'
 import { createClock } from '../../helpers/clock.js'
 import { defaultCallbackUrl, discovered, publicOrigin, type TestSettings } from '../../helpers/config.js'
@@ -186,16 +182,6 @@ for (const [what, headers, body] of unusable) {
     t.is(server.idp.requestsTo('jwks').length, 0)
   })
 }
-
-test('a body that is too long is rejected once, however many chunks follow', async t => {
-  const route = backchannelLogout(new Promise(() => {}), {} as Services)
-  const body = new PassThrough()
-  const ctx = { req: body, get: () => asForm['content-type'] } as unknown as Context
-  const response = route(ctx, t.fail as never)
-  body.write('a'.repeat(16_385))
-  await t.throwsAsync(response as Promise<void>, { message: /must not be longer than 16384 bytes/ })
-  t.deepEqual([body.listenerCount('data'), body.readableFlowing], [0, true])
-})
 
 // test/provider/logout-token.test.ts has the rules for keys.
 test('a logout token with a new key of the provider gets 503 until the keys can be requested again, and 502 if the provider fails', async t => {

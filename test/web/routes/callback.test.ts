@@ -589,18 +589,6 @@ test('if the revocation after a failed login fails too, the response is the same
   t.is((await signIn(browser)).statusCode, 302)
 })
 
-test('while the provider is down a callback gets 504, and when it is up the same callback succeeds', async t => {
-  const server = await startReturning(t)
-  const { back, browser, idp } = server
-  await idp.offline()
-  const response = await openCallback(browser, back)
-  assertRefused(t, response, 504, server)
-  t.regex(response.text(), /<h1>The sign-in service cannot be reached<\/h1>/)
-  t.is((await browser.get(back)).json().error, 'provider_unreachable')
-  await idp.online()
-  t.is((await openCallback(browser, back)).headers.location, '/after', 'the code had not reached the provider')
-})
-
 const html = { headers: { accept: 'text/html' } }
 
 for (const mode of modes) {

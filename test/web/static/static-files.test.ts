@@ -326,59 +326,34 @@ test('a compressed variant that cannot be sent is ignored', async t => {
 })
 
 test('a single range of a file is sent with 206, for small and large files and compressed variants', async t => {
-  const digits = Buffer.from('0123456789'.repeat(10_000))
+  const digits = '0123456789'.repeat(10_000)
   const { ask, clock } = await startWith(t, {
-    'www/small.txt': digits.subarray(0, 10),
-    'www/small.txt.gz': digits.subarray(0, 10),
+    'www/small.txt': digits.slice(0, 10),
+    'www/small.txt.gz': digits.slice(0, 10),
     'www/large.bin': digits,
     'www/empty.bin': ''
   })
   clock.advanceSeconds(3)
-  const ranges = [
-    ['bytes=0-1', 0, 1],
-    ['BYTES=2-2', 2, 2],
-    ['bytes=5-', 5, -1],
-    ['bytes=-3', -3, -1],
-    ['bytes=-999999', 0, -1],
-    ['bytes=4-999999', 4, -1]
-  ] as const
-  for (const [target, size, encoding] of [
-    ['/small.txt', 10, 'identity'],
-    ['/small.txt', 10, 'gzip'],
-    ['/large.bin', 100_000, 'identity']
-  ] as const) {
-    const whole = await ask(target, `Accept-Encoding: ${encoding}\r\n`)
+  await assertCases(t, 'test/web/static/ranges.txt', async (range, [target = '', encoding]) => {
+    const headers = `Accept-Encoding: ${encoding}\r\n`
+    const whole = await ask(target, headers)
     t.is(whole.header('accept-ranges'), 'bytes')
+    const { statusCode, header, body } = await ask(target, `${headers}Range: ${range}\r\n`)
+    const sent = header('content-range') ?? `${body.length} bytes`
+    if (statusCode !== 206) return `${statusCode} ${sent}`
     const etag = whole.header('etag')
-    for (const [range, from, to] of ranges) {
-      const [start, end] = [from, to].map(position => (position + size) % size) as [number, number]
-      const headers = `Accept-Encoding: ${encoding}\r\nRange: ${range}\r\n`
-      for (const condition of ['', `If-Range: ${etag}\r\n`]) {
-        const { statusCode, header, body } = await ask(target, headers + condition)
-        t.is(statusCode, 206, `${target} ${range}`)
-        t.is(body.toString(), digits.subarray(start, end + 1).toString())
-        t.is(header('content-range'), `bytes ${start}-${end}/${size}`)
-        t.is(header('content-length'), String(end - start + 1))
-        t.is(header('content-type'), whole.header('content-type'))
-        t.is(header('etag'), etag)
-      }
-      t.is((await ask(target, `${headers}If-None-Match: ${etag}\r\n`)).statusCode, 304)
-      for (const outdated of ['"other"', `W/${etag}`, new Date().toUTCString()]) {
-        t.is((await ask(target, `${headers}If-Range: ${outdated}\r\n`)).body.length, size, outdated)
-      }
-      t.is((await ask(target, headers, 'HEAD')).statusCode, 200)
-    }
-    for (const range of [`bytes=${size}-`, `bytes=${size}-${size + 5}`, 'bytes=-0', `bytes=${'9'.repeat(400)}-`]) {
-      const { statusCode, header, body } = await ask(target, `Range: ${range}\r\n`)
-      t.deepEqual([statusCode, body.length], [416, 0], range)
-      t.is(header('content-range'), `bytes */${size}`)
-    }
-    for (const range of ['bytes=0-0,2-2', 'bytes=5-4', 'bytes=-', 'bytes=a-b', 'lines=1-2', 'nonsense']) {
-      const { statusCode, body } = await ask(target, `Range: ${range}\r\n`)
-      t.deepEqual([statusCode, body.length], [200, size], range)
-    }
-  }
-  t.is((await ask('/empty.bin', 'Range: bytes=0-\r\n')).statusCode, 416)
+    const [start, end] = (sent.match(/\d+/g) ?? []).map(Number) as [number, number]
+    t.is(body.toString(), digits.slice(start, end + 1))
+    for (const name of ['etag', 'content-type', 'vary']) t.is(header(name), whole.header(name))
+    for (const [condition, status] of [
+      [`If-Range: ${etag}`, 206],
+      ...['"other"', `W/${etag}`, new Date().toUTCString()].map(outdated => [`If-Range: ${outdated}`, 200] as const),
+      [`If-None-Match: ${etag}`, 304]
+    ] as const)
+      t.is((await ask(target, `${headers}Range: ${range}\r\n${condition}\r\n`)).statusCode, status, `${condition}`)
+    t.is((await ask(target, `${headers}Range: ${range}\r\n`, 'HEAD')).statusCode, 200)
+    return `${statusCode} ${sent}`
+  })
 })
 
 test('if wwwroot is a symlink that is replaced, the new folder is served within a second, unless it cannot be served', async t => {
