@@ -1,4 +1,5 @@
 // Cookies of sessions that were logged out before a storm. No process that can know of these logouts may accept them.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../../helpers/browser.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
 import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
@@ -52,5 +53,6 @@ async function signIn(browser: Browser): Promise<void> {
     const { statusCode } = await openCallback(browser, await startLogin(browser))
     if (statusCode === 302) return
     if (tries === MAX_TRIES) throw new Error(`The callback responded with ${statusCode}.`)
+    await pause(tries * 1000)
   }
 }
