@@ -78,7 +78,7 @@ type CallbackResult =
       /** The requested scopes that the provider has not granted. Empty if an earlier request has logged them. */
       readonly scopesMissing: readonly string[]
     }
-  | { readonly kind: 'restart'; readonly prompt: string | undefined; readonly why: RestartReason }
+  | { readonly kind: 'restart'; readonly why: RestartReason }
   | { readonly kind: 'notNeeded'; readonly why: StrayLogin['kind'] }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' }
@@ -89,17 +89,18 @@ type CallbackResult =
       readonly kind: 'throttled'
       readonly cause: ProviderError
       readonly retry: 'callback' | 'login'
-      readonly prompt: string | undefined
     }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 type RestartReason = StrayLogin['kind'] | 'pageExpired'
 
 /**
- * `returnTo` is the path to open after this login, or after the next attempt if this login failed. A `foreign` result has no
- * path, because its `state` cannot be decrypted.
+ * `returnTo` is the path to open after this login, or after the next attempt if this login failed, and `prompt` that of both. A
+ * `foreign` result has neither, because its `state` cannot be decrypted.
  */
-export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
+export type CompletedLogin =
+  | (CallbackResult & { readonly returnTo: string; readonly prompt: string | undefined })
+  | { readonly kind: 'foreign' }
 
 /** Never rejects. Unexpected errors become the result `failed`. */
 export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
@@ -125,14 +126,14 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     )
   }
 
-  function resultOfError(error: unknown, { expiresAt, prompt }: LoginTransaction): CallbackResult {
+  function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
     if (!(cause instanceof ProviderError && cause.isThrottled)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
     const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
-    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback', prompt }
+    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 
   /**
@@ -151,7 +152,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     if (live && prompt === undefined) return { kind: 'notNeeded', why: kind }
     // After a logout, the same URL must not sign the user in again.
     if (isRestart || (!live && (await wasCompleted(id)))) return { kind }
-    return { kind: 'restart', prompt, why: kind }
+    return { kind: 'restart', why: kind }
   }
 
   async function complete(
@@ -160,7 +161,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   ): Promise<CallbackResult> {
     if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' }
     if (response.kind === 'error' && response.isExpired && !transaction.isRestart) {
-      return { kind: 'restart', prompt: transaction.prompt, why: 'pageExpired' }
+      return { kind: 'restart', why: 'pageExpired' }
     }
     if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error }
     return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
@@ -173,13 +174,13 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
     const opened = transactions.open(response.state, browserId)
     if (opened.kind === 'foreign') return opened
-    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
+    const { returnTo, prompt } = opened.kind === 'valid' ? opened.transaction : opened
     try {
       const result =
         opened.kind === 'valid' ? await complete(opened.transaction, request) : await findWayOn(opened, request)
-      return { ...result, returnTo }
+      return { ...result, returnTo, prompt }
     } catch (error) {
-      return { kind: 'failed', error, returnTo }
+      return { kind: 'failed', error, returnTo, prompt }
     }
   }
 }

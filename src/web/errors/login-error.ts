@@ -8,6 +8,7 @@ import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { LoginLoopDiagnosis } from '../../pages/index.js'
 import type { OAuthError, ProviderError } from '../../provider/provider-error.js'
+import { signInUrl } from '../request/returning.js'
 import { HttpError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'notNeeded' | 'failed' }>
@@ -30,8 +31,7 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       return new HttpError('provider_timeout', { retry: { afterSeconds: 1 } })
     case 'throttled': {
       const { cause, retry, prompt, returnTo } = failed
-      const parameters = new URLSearchParams({ ...(prompt !== undefined && { prompt }), return_to: returnTo })
-      return providerThrottled(cause, retry === 'login' ? `${loginPath}?${parameters}` : undefined)
+      return providerThrottled(cause, retry === 'login' ? signInUrl(loginPath, returnTo, prompt) : undefined)
     }
     default:
       return new HttpError(CODES[failed.kind])

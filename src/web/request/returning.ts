@@ -5,7 +5,6 @@
 
 import type { Context } from 'koa'
 import { mayMatch } from '../../config/types/path-pattern.js'
-import type { LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
 import type { Services } from '../services.js'
 import { requestLog } from './request.js'
@@ -75,14 +74,24 @@ export function publicPathOf(returnTo: string, homePath: string): string {
   return returnTo === '/' ? homePath : returnTo
 }
 
-// The path is a property of the context. A WeakMap would keep each context in memory until the next full garbage
-// collection.
-const RETURN_TO = Symbol('return to')
-type LoginContext = Context & { [RETURN_TO]?: string }
+interface Login {
+  readonly returnTo: string
+  readonly prompt?: string | undefined
+}
 
-/** Called by the login and callback routes as soon as they know the return path of their login. */
-export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
-  ctx[RETURN_TO] = returnTo
+// The login is a property of the context. A WeakMap would keep each context in memory until the next full garbage
+// collection.
+const LOGIN = Symbol('login')
+type LoginContext = Context & { [LOGIN]?: Login }
+
+/** Called by the login and callback routes as soon as they know the return path and the prompt of their login. */
+export function rememberLogin(ctx: LoginContext, login: Login): void {
+  ctx[LOGIN] = login
+}
+
+/** Returns the prompt of the failed login to which this request belongs. */
+export function promptOfLogin(ctx: LoginContext): string | undefined {
+  return ctx[LOGIN]?.prompt
 }
 
 /**
@@ -92,8 +101,8 @@ export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
  */
 export function returnToOf(ctx: LoginContext, { site, log }: Pick<Services, 'site' | 'log'>): string {
   const { homePath, origin } = site
-  const remembered = ctx[RETURN_TO]
-  if (remembered !== undefined) return remembered
+  const login = ctx[LOGIN]
+  if (login) return login.returnTo
   const onTooLong = noteShortened(ctx, log)
   // `originalUrl`, because an application that mounts another one shortens `url`.
   if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl, onTooLong)
@@ -103,9 +112,9 @@ export function returnToOf(ctx: LoginContext, { site, log }: Pick<Services, 'sit
 
 /**
  * Returns the URL of the login route, with the `return_to` parameter unless the login returns to the start page.
- * @param prompt `login` if the provider must ask who is signing in
+ * @param prompt the prompt for the provider, such as `login` if it must ask who is signing in
  */
-export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPrompt): string {
+export function signInUrl(signInPath: string, returnTo: string, prompt?: string): string {
   const parameters = [
     ...(prompt === undefined ? [] : [`prompt=${prompt}`]),
     ...(returnTo === '/' ? [] : [`return_to=${encodeURIComponent(returnTo)}`])

@@ -113,7 +113,7 @@ for (const [reason, lose] of Object.entries(strays)) {
     const page = await openCallback(browser, again)
     t.is(page.statusCode, 400)
     t.regex(page.text(), new RegExp(reason))
-    t.regex(page.text(), /href="(?:http:\/\/localhost:8080)?\/api\/auth\/login\?return_to=%2Fafter"/)
+    t.regex(page.text(), /href="(?:http:\/\/localhost:8080)?\/api\/auth\/login\?prompt=login&#38;return_to=%2Fafter"/)
     t.is(idp.tokenRequests.length, 1)
     t.is(logs.all('login_failed').at(-1)?.reason, reason)
   })
