@@ -117,7 +117,8 @@ test('every error has a way on', t => {
 
 const kinds = [
   [400, 'state_mismatch', 'in a login', /too old/i, 'sign-in'],
-  [400, 'invalid_request', 'elsewhere', /could not understand/i, 'home'],
+  [400, 'invalid_request', 'elsewhere', /did not accept/i, 'home'],
+  [429, 'too_many_requests', 'elsewhere', /did not accept/i, 'home'],
   [401, 'unauthorized', 'elsewhere', /not signed in/i, 'sign-in'],
   [403, 'access_denied', 'in a login', /signing in was cancelled/i, 'sign-in'],
   [403, 'cross_site_request', 'elsewhere', /refused this request/i, 'home'],
