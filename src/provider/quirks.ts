@@ -86,9 +86,9 @@ const table: readonly ProviderRow[] = [
     quirks: { name: 'Amazon Cognito', isSure: true, needsLogoutUri: true, dualModeProblem: RETURNS_ALL_SCOPES }
   },
   {
-    // Entra, Okta, Auth0 and Zitadel, on their usual hosts.
+    // Entra (also its clouds for the US government and China), Okta, Auth0 and Zitadel, on their usual hosts.
     recognises: withIssuer(
-      /^https:\/\/([\w-]+\.)*(microsoftonline\.com|okta\.com|oktapreview\.com|auth0\.com|zitadel\.cloud)(\/|$)/
+      /^https:\/\/([\w-]+\.)*(microsoftonline\.(com|us|cn)|okta\.com|oktapreview\.com|okta-(emea|gov)\.com|auth0\.com|zitadel\.cloud)(\/|$)/
     ),
     quirks: { issuesOfflineWithoutConsent: true }
   },

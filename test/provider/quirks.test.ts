@@ -29,6 +29,9 @@ const recognised: readonly (readonly [issuer: string, authorization: string, tok
   ['https://id.example/o/app/', '/application/o/authorize/', '/application/o/token/', { name: 'authentik' }],
   ['https://id.example/o', '/o/authorize/', '/o/token/', { name: 'Django OAuth Toolkit' }],
   ['https://team.okta.com', '/oauth2/v1/authorize', '/oauth2/v1/token', { issuesOfflineWithoutConsent: true }],
+  ['https://team.okta-emea.com', '/oauth2/v1/authorize', '/oauth2/v1/token', { issuesOfflineWithoutConsent: true }],
+  ['https://login.microsoftonline.us/a/v2.0', '/a', '/b', { issuesOfflineWithoutConsent: true }],
+  ['https://login.partner.microsoftonline.cn/a/v2.0', '/a', '/b', { issuesOfflineWithoutConsent: true }],
   ['https://okta.com.example', '/oauth2/v1/authorize', '/oauth2/v1/token', {}],
   ['https://accounts.google.com.example', '/auth', '/token', {}]
 ]
