@@ -1,12 +1,11 @@
 /** Creates the sessions of one process from the cells that it shares with other processes. */
-import type { Clock } from '../base/clock.js'
 import { isKeptInRedis, type SessionRecord, withCustomFields } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.js'
 import { createProcessMemory, type ProcessMemory } from './memory.js'
 import { createPauses } from './pause.js'
 import { createRestore, createRestores } from './restores.js'
-import type { Current, Result, Revision, Sessions } from './session-types.js'
+import type { Current, Result, Revision, SessionKey, Sessions } from './session-types.js'
 import { createSessionStore, type StoreDependencies } from './store.js'
 import * as rules from './transitions.js'
 import { createUnderLease, patience, type UnderLeaseDependencies } from './under-lease.js'
@@ -38,9 +37,7 @@ export function createSessions(dependencies: SessionsDependencies) {
     possiblyLost: memory.possiblyLost
   })
   const pauses = createPauses(clock)
-  const end = createEnd({ store, memory, restores, publish })
   const underLease = createUnderLease({ ...dependencies, store, memory, restores, pauses, end })
-  const changeInRedis = createChange(underLease, clock, cells.now)
 
   async function current(session: Revision): Promise<Current> {
     memory.note(session)
@@ -48,6 +45,42 @@ export function createSessions(dependencies: SessionsDependencies) {
     if (known.kind === 'over') return known
     const found = await store.find(session)
     return found.kind === 'over' ? { kind: 'over', end: found.end } : store.known(session.id)
+  }
+
+  async function end(session: SessionKey | Revision, reason = rules.LOGGED_OUT) {
+    const { id } = session
+    if ('rev' in session) memory.note(session)
+    const { rev, record } = memory.known(id)
+    memory.remember(id, rev)
+    memory.logOut(session, false, reason)
+    try {
+      const options = { isWhole: true, replacesUnreadable: true }
+      const stored = await store.run(session, cell => rules.logOut(cell, rev, reason), options)
+      memory.logOut(session, true, reason)
+      return { record: stored && stored.rev > (record?.rev ?? 0) ? stored.record : record, isStored: true }
+    } catch (error) {
+      ignoreUnavailable(error)
+      restores.soon(id)
+      await publish(store.endOf(id, rev, reason))
+      return { record, isStored: false }
+    }
+  }
+
+  /** Changes the fields of a session that is kept in Redis. Each change is a revision. */
+  async function changeInRedis(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
+    requireStorable(changed(record, stored, cells.now()))
+    let newest = record
+    for (const mayWait = patience(clock); mayWait(); ) {
+      let next: SessionRecord | undefined
+      const settled = await underLease(newest, { mayWait }, async session => {
+        next = { ...changed(session, stored, cells.now()), rev: session.rev + 1 }
+        return { kind: 'change', record: next }
+      })
+      if (settled.kind === 'over') return undefined
+      if (next && settled.record === next) return next
+      newest = settled.record ?? newest
+    }
+    throw new StoreUnavailableError('conflict')
   }
 
   /** Changes the fields of a session that is kept in its cookie. */
@@ -125,55 +158,4 @@ async function nothing(): Promise<Result> {
 
 function changed(record: SessionRecord, stored: object, now: number): SessionRecord {
   return { ...record, changedAt: now, fields: withCustomFields(record.fields, stored) }
-}
-
-/** Creates the function that changes the fields of a session that is kept in Redis. Each change is a revision. */
-function createChange(
-  underLease: ReturnType<typeof createUnderLease>,
-  clock: Clock,
-  now: () => number
-): Sessions['change'] {
-  return async function changeInRedis(record, stored) {
-    requireStorable(changed(record, stored, now()))
-    let newest = record
-    for (const mayWait = patience(clock); mayWait(); ) {
-      let next: SessionRecord | undefined
-      const settled = await underLease(newest, { mayWait }, async session => {
-        next = { ...changed(session, stored, now()), rev: session.rev + 1 }
-        return { kind: 'change', record: next }
-      })
-      if (settled.kind === 'over') return undefined
-      if (next && settled.record === next) return next
-      newest = settled.record ?? newest
-    }
-    throw new StoreUnavailableError('conflict')
-  }
-}
-
-/** Creates the function that ends a session for good. */
-function createEnd({
-  store,
-  memory,
-  restores,
-  publish
-}: Pick<UnderLeaseDependencies, 'store' | 'memory' | 'restores'> &
-  Pick<SessionsDependencies, 'publish'>): Sessions['end'] {
-  return async function endSession(session, end = rules.LOGGED_OUT) {
-    const { id } = session
-    if ('rev' in session) memory.note(session)
-    const { rev, record } = memory.known(id)
-    memory.remember(id, rev)
-    memory.logOut(session, false, end)
-    try {
-      const options = { isWhole: true, replacesUnreadable: true }
-      const stored = await store.run(session, cell => rules.logOut(cell, rev, end), options)
-      memory.logOut(session, true, end)
-      return { record: stored && stored.rev > (record?.rev ?? 0) ? stored.record : record, isStored: true }
-    } catch (error) {
-      ignoreUnavailable(error)
-      restores.soon(id)
-      await publish(store.endOf(id, rev, end))
-      return { record, isStored: false }
-    }
-  }
 }
