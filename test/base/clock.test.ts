@@ -1,5 +1,5 @@
 import test from 'ava'
-import { startStopwatch, TimeLimitError, wait, within, withinOrUndefined } from '#src/base/clock.js'
+import { startStopwatch, TimeLimitError, within, withinOrUndefined } from '#src/base/clock.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
 
@@ -14,20 +14,6 @@ test('a stopwatch uses the clock that has moved further, because one may stand s
   t.is(elapsedMs(), 60_010, 'the monotonic clock stood still while the machine was suspended')
   ahead = -60_000
   t.is(elapsedMs(), 10, 'the system clock was set back')
-})
-
-test('wait() resolves after the given time', async t => {
-  const clock = createClock()
-  let hasEnded = false
-  const waiting = wait(clock, 500).then(() => {
-    hasEnded = true
-  })
-  clock.advance(499)
-  await null
-  t.false(hasEnded)
-  clock.advance(1)
-  await waiting
-  t.true(hasEnded)
 })
 
 test('within() rejects with TimeLimitError if its promise does not settle in time', async t => {

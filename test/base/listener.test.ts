@@ -10,14 +10,6 @@ function create(t: ExecutionContext, respond: RequestListener = (_request, respo
   return server
 }
 
-test('listening on port 0 returns the port that the system has chosen', async t => {
-  const server = create(t)
-  const port = await listen(server, { port: 0, host: '127.0.0.1' })
-  t.is((await fetch(`http://127.0.0.1:${port}/`)).status, 200)
-  await closeServer(server)
-  await t.throwsAsync(fetch(`http://127.0.0.1:${port}/`))
-})
-
 test('a port in use is rejected with the error of Node and the name of the listener', async t => {
   const first = create(t)
   const place = { port: await listen(first, { port: 0, host: '127.0.0.1' }), host: '127.0.0.1' }

@@ -58,7 +58,7 @@ interface TokenResponse {
   }
 }
 
-export async function requestToken(
+async function requestToken(
   demo: Demo,
   form: Record<string, string>,
   secret: string | undefined = demo.clientSecret
@@ -109,12 +109,8 @@ export async function userInfoOf(
   browser: Browser,
   parameters: Record<string, string | undefined> = {}
 ): Promise<Record<string, unknown>> {
-  return userInfoAfter(demo, await signInAtDemo(browser, authorizationUrl(demo, parameters), name))
-}
-
-/** Exchanges the code of a callback URL, and returns the user info. */
-export async function userInfoAfter(demo: Demo, callback: string): Promise<Record<string, unknown>> {
-  const { body } = await exchangeCode(demo, new URL(callback).searchParams.get('code') ?? '')
+  const callback = new URL(await signInAtDemo(browser, authorizationUrl(demo, parameters), name))
+  const { body } = await exchangeCode(demo, callback.searchParams.get('code') ?? '')
   return (await userInfo(demo, body.access_token)).json() as Promise<Record<string, unknown>>
 }
 

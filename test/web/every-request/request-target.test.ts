@@ -1,41 +1,17 @@
 // The four forms of a request target (RFC 9112 section 3.2), and targets that only resemble them.
 import test from 'ava'
+import { assertCases } from '../../helpers/case-file.js'
 import { askRaw } from '../../helpers/raw.js'
 import { startTestServer } from '../../helpers/server.js'
-import { words } from '../../helpers/words.js'
 import { parameter, sessionHeader, startSignedIn, warningIn } from '../support.js'
-
-const found = words`
-  /healthz /healthz?query /healthz?http://[ http://localhost:8080/healthz HTTP://LOCALHOST/healthz?query
-  https://elsewhere.example/healthz http://localhost http://localhost/ http://localhost?query ftp://localhost/healthz`
-
-// Node's url.parse() throws for each of these hosts, or will do so in a later version.
-const malformedHosts = ['%@host', '[::1', '[', '*[', 'host:99999', 'host:-1', 'user:%@host', '[::1]:x', '@', '']
-
-const notTargets = words`http: http:/ localhost localhost:80 a:b javascript:alert(1) ?query #fragment ..`
-
-const slashes = words`//host/path // /// //api/auth/profile //%@host/# //user@[/# /\%@host/# /\host \\host`
-
-const cases: readonly (readonly [statuses: readonly number[], targets: readonly string[]])[] = [
-  [[200], found],
-  [[404], ['http://localhost/nothing', '*']],
-  [[400], notTargets],
-  [
-    [200, 400, 404],
-    [...malformedHosts.flatMap(host => [`http://${host}/nothing`, `http://${host}/healthz#fragment`]), ...slashes]
-  ]
-]
 
 for (const requests of [true, false]) {
   test(`any request target gets a response and does not end the process, with the request log ${requests ? 'on' : 'off'}`, async t => {
     const settings = { log: { requests }, metrics: { address: '127.0.0.1:0' } }
     const { server, logs } = await startTestServer(t, { settings })
-    for (const [statuses, targets] of cases) {
-      for (const target of targets) {
-        const { statusCode } = await askRaw(server.port, target)
-        t.true(statuses.includes(statusCode), `${target}: ${statusCode}`)
-      }
-    }
+    await assertCases(t, 'test/web/every-request/request-targets.txt', async target =>
+      String((await askRaw(server.port, target)).statusCode)
+    )
     t.is((await askRaw(server.port, '/healthz')).statusCode, 200)
     t.is(warningIn(logs), undefined)
   })

@@ -3,6 +3,7 @@ import test from 'ava'
 import type { Context, Middleware } from 'koa'
 import { isPrefetch, opensDocument } from '#src/web/request/navigation.js'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
+import { assertCases } from '../../helpers/case-file.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { startUpstream } from '../../helpers/upstream.js'
@@ -13,34 +14,12 @@ type Headers = Readonly<Record<string, string>>
 const html = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const mode = (mode: string, dest: string) => ({ 'sec-fetch-mode': mode, 'sec-fetch-dest': dest })
 
-const requests: readonly (readonly [what: string, method: string, headers: Headers, opens: boolean])[] = [
-  ['a navigation', 'GET', { ...html, ...mode('navigate', 'document') }, true],
-  ['a form', 'POST', { ...html, ...mode('navigate', 'document') }, true],
-  ['a navigation without Fetch Metadata', 'GET', html, true],
-  ['quality values', 'GET', { accept: 'application/json;q=0.5, Text/HTML; level=1; q=0.6' }, true],
-  ['a navigation that a service worker sends again', 'GET', { ...html, ...mode('same-origin', 'empty') }, true],
-  ['a navigation that a service worker passes on', 'GET', { ...html, ...mode('navigate', 'empty') }, true],
-  ['a frame', 'GET', { ...html, ...mode('navigate', 'iframe') }, true],
-  ['a fetch that accepts HTML', 'GET', { ...html, ...mode('cors', 'empty') }, false],
-  ['a fetch', 'GET', { accept: '*/*', ...mode('cors', 'empty') }, false],
-  ['a navigation that accepts no HTML', 'GET', { accept: 'image/avif', ...mode('navigate', 'document') }, false],
-  ['curl', 'GET', { accept: '*/*' }, false],
-  ['no Accept', 'GET', {}, false],
-  ['axios', 'GET', { accept: 'application/json, text/plain, */*' }, false],
-  ['a client that accepts both', 'GET', { accept: 'text/html, application/json' }, false],
-  ['text/*', 'GET', { accept: 'text/*' }, true],
-  ['HTML that is not acceptable', 'GET', { accept: 'text/html;q=0' }, false],
-  ['jQuery, which loads HTML', 'GET', { ...html, 'x-requested-with': 'XMLHttpRequest' }, false],
-  ['an Android WebView', 'GET', { ...html, 'x-requested-with': 'com.example.app' }, true],
-  ['a form that is sent over plain http', 'POST', html, true],
-  ['a PUT without Fetch Metadata', 'PUT', html, false]
-]
-
-for (const [what, method, headers, opens] of requests) {
-  test(`${what} ${opens ? 'opens a document' : 'does not open a document'}`, t => {
-    t.is(opensDocument(method, headers), opens)
-  })
-}
+test('a request opens a document if a browser shows its response as a page', t =>
+  assertCases(t, 'test/web/request/navigations.txt', text => {
+    const [method = '', ...lines] = text.split(' | ')
+    const headers = Object.fromEntries(lines.map(line => line.split(': ')))
+    return opensDocument(method, headers) ? 'a document' : 'no document'
+  }))
 
 const marks: readonly Headers[] = [
   { 'sec-purpose': 'prefetch;prerender' },

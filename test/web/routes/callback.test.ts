@@ -579,16 +579,6 @@ test('if the request for the public token fails in dual mode, the login fails an
   recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }))
 })
 
-test('if the revocation after a failed login fails too, the response is the same and the next login succeeds', async t => {
-  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
-  const back = await startLogin(browser)
-  idp.fail('token', faults.none, faults.status(500))
-  idp.failWhen('revoke', () => faults.reset())
-  t.is((await openCallback(browser, back)).statusCode, 502)
-  await eventually(() => idp.requestsTo('revoke').length > 0)
-  t.is((await signIn(browser)).statusCode, 302)
-})
-
 const html = { headers: { accept: 'text/html' } }
 
 for (const mode of modes) {
