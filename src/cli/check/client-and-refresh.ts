@@ -21,7 +21,10 @@ export async function checkClient(provider: Provider, metadata: ProviderMetadata
     await exchangeMadeUpCode(idp, config.platform)
   } catch (error) {
     if (hasNoAccess(error)) throw error
-    const other = isAboutAuthentication(error) ? await otherSetting(provider, metadata) : undefined
+    // Some providers send such a response to a client that authenticates in the wrong way, or with PKCE.
+    const { status, error: code } = error as Partial<OAuthError>
+    const isDoubtful = error instanceof OAuthError && (status === 401 || /^invalid_(client|request)$/.test(code ?? ''))
+    const other = isDoubtful ? await otherSetting(provider, metadata) : undefined
     if (other === undefined) return findingOfClientError(error, config)
     const [key, right] = other
     return failed`The client id and ${credentialsOf(config.platform).kind} are right, but the token endpoint accepts them only with platform.${key} ${right}, and the setting is ${config.platform[key]}. Next: Set platform.${key} to ${right}.`
@@ -34,12 +37,6 @@ type Platform = Config['platform']
 function exchangeMadeUpCode(idp: Provider['idp'], { pkce }: Pick<Platform, 'pkce'>) {
   const random = () => randomBytes(32).toString('base64url')
   return idp.authorizationCodeGrant({ code: random(), codeVerifier: pkce ? random() : undefined })
-}
-
-/** True for a response that some providers send to a client that authenticates in the wrong way, or with PKCE. */
-function isAboutAuthentication(error: unknown): boolean {
-  if (!(error instanceof OAuthError)) return false
-  return error.status === 401 || error.error === 'invalid_client' || error.error === 'invalid_request'
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ProviderMetadata } from '../../provider/metadata.js'
 import { OAuthError, ProviderError } from '../../provider/provider-error.js'
 import { NO_ACCESS_CODE } from '../../provider/quirks.js'
 import { type Finding, failed, warning } from './findings.js'
-import { explainCallError } from './network-errors.js'
+import { type CheckedHost, explainCallError } from './network-errors.js'
 
 /** The names of the endpoints in messages, and their keys in the settings and in the metadata. */
 const endpoints = {
@@ -20,13 +20,10 @@ const endpoints = {
 const REVOCATION_SECONDS = 2
 
 /** A request to the identity provider, described for the messages of findings. */
-export interface CheckedRequest {
+export interface CheckedRequest extends Omit<CheckedHost, 'host'> {
   /** The name of the endpoint as the beginning of a sentence: `The token endpoint`. */
   readonly name: string
   readonly url: string
-  /** The setting that contains the URL, or undefined for a built-in URL. */
-  readonly setting: string | undefined
-  readonly timeoutSeconds: number
 }
 
 /** Describes a request to an endpoint. */

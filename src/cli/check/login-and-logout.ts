@@ -126,7 +126,11 @@ async function followRedirects(transport: Transport, endpoint: Endpoint, startUr
     const headers = { accept: 'text/html', ...(cookie !== '' && { cookie }) }
     const { status, location, setCookies, json } = await transport.call({ endpoint, url, headers })
     firstStatus ??= status
-    for (const line of setCookies) keepCookie(cookies, line)
+    // All requests go to one origin and end within seconds, so the attributes of a cookie can be ignored.
+    for (const line of setCookies) {
+      const [, name = '', value = ''] = /^\s*([^=;]+)=([^;]*)/.exec(line) ?? []
+      if (name !== '') cookies.set(name.trim(), value)
+    }
     const isRedirect = status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url)
     if (!isRedirect) return { firstStatus, status, error: undefined, url, gatewayCode: gatewayCodeOf(json) }
     const target = new URL(location, url)
@@ -139,10 +143,4 @@ async function followRedirects(transport: Transport, endpoint: Endpoint, startUr
     if (redirects === MAX_REDIRECTS) throw new ProviderError(endpoint, 'invalid_response', 'it redirects in circles')
     url = target.href
   }
-}
-
-// All requests go to one origin and end within seconds, so the attributes of a cookie can be ignored.
-function keepCookie(cookies: Map<string, string>, setCookie: string): void {
-  const [, name, value] = /^\s*([^=;]+)=([^;]*)/.exec(setCookie) ?? []
-  if (name !== undefined && value !== undefined) cookies.set(name.trim(), value)
 }

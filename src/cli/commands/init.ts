@@ -4,7 +4,7 @@ import { rows, type Values } from '../../config/settings.js'
 import { layerOfFile } from '../../config/sources/settings-file.js'
 import { newSecret } from '../../config/types/secrets.js'
 import { ignoreFile, ignoreSecrets, secretsFile, secretsText, settingsText, writeNew, yamlFile } from '../init/files.js'
-import { askFor, clientIdPlaceholder, valuesOfFlags, withDefaults } from '../init/questions.js'
+import { askFor, clientIdPlaceholder, valuesOfFlags, type Written, withDefaults } from '../init/questions.js'
 import type { Command } from '../terminal/command.js'
 import { exitCodes } from '../terminal/expected-errors.js'
 
@@ -39,7 +39,7 @@ export const init: Command = async function init({ terminal, flags, options }) {
   return exitCodes.fine
 }
 
-function nextSteps(written: { readonly settings: boolean; readonly secrets: boolean }, values: Values): string[] {
+function nextSteps(written: Written, values: Values): string[] {
   const hasClientId = values['platform.clientId'] !== clientIdPlaceholder
   const hasClientSecret = values['platform.clientSecret'] !== undefined
   const steps = [

@@ -26,7 +26,6 @@ import { columnsOf, counted, wrapLines } from '../terminal/terminal.js'
 
 export const sessions: Command = async function sessions(invocation) {
   const { terminal, hasAction: ends, options } = invocation
-  const { json } = options
   const user = selectedUser(options)
   const { config, warnings } = await loadConfig(sourcesOf(invocation))
   if (warnings.length > 0)
@@ -49,9 +48,8 @@ export const sessions: Command = async function sessions(invocation) {
       value: { sub: found.sub, ended: ids.length, ...outcome }
     }
   })
-  const text =
-    json === true ? JSON.stringify(result.value, undefined, 2) : wrapLines(result.text, columnsOf(terminal.stdout))
-  terminal.stdout.write(`${text}\n`)
+  const asText = () => wrapLines(result.text, columnsOf(terminal.stdout))
+  terminal.stdout.write(`${options.json === true ? JSON.stringify(result.value, undefined, 2) : asText()}\n`)
   return exitCodes.fine
 }
 

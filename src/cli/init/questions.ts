@@ -17,10 +17,9 @@ export async function valuesOfFlags(flags: Flags, cwd: string): Promise<Values> 
   const { given } = await layerOfFlags(flags, rows, cwd)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const problems: ConfigProblem[] = []
-  for (const { key } of rows) {
-    const { source, ...found } = given.get(key) ?? { source: '', useDefault: true }
-    const checked = 'value' in found ? checkValue(key, found.value) : found
-    if ('value' in checked) values[key] = checked.value
+  for (const [key, { source, ...found }] of given) {
+    const checked = 'value' in found ? checkValue(key as SettingKey, found.value) : found
+    if ('value' in checked) values[key as SettingKey] = checked.value
     else if ('rejected' in checked) problems.push(...checked.rejected.map(message => ({ key, source, message })))
   }
   if (problems.length > 0) throw new ConfigError(problems)
@@ -46,17 +45,14 @@ export function withDefaults(given: Values): Values {
   }
 }
 
-/** The files that will be written. */
-interface Needs {
-  readonly settings: boolean
-  readonly secrets: boolean
-}
+/** True for each file that will be written. */
+export type Written = Readonly<Record<'settings' | 'secrets', boolean>>
 
 /**
  * Asks for the settings that are needed and were not given as flags. An empty answer selects the default, or leaves the
  * setting out.
  */
-export async function askFor(needs: Needs, given: Values, { stdin, stdout }: Terminal): Promise<Values> {
+export async function askFor(needs: Written, given: Values, { stdin, stdout }: Terminal): Promise<Values> {
   const values: Partial<Record<SettingKey, unknown>> = { ...given }
   let isHidden = false
   const output = new Writable({

@@ -10,15 +10,6 @@ import type { PrivateFile } from './layer.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-interface DotEnv {
-  readonly fromDotEnv: Environment
-  /** True if other programs read the value of a variable differently. */
-  isReadDifferently(name: string): boolean
-  /** The lines that are neither assignments nor comments. */
-  readonly otherLines: readonly DotEnvLine[]
-  readonly problems: readonly ConfigProblem[]
-}
-
 export interface DotEnvLine {
   readonly line: number
   /** The content of the line, which may be a secret. */
@@ -30,7 +21,11 @@ export function dotEnvFile(cwd: string): PrivateFile {
   return { key: '.env', source: 'working directory', path: join(cwd, '.env') }
 }
 
-export async function readDotEnv(cwd: string): Promise<DotEnv> {
+/**
+ * Reads the file. `isReadDifferently` is true if other programs read the value of a variable differently, and `otherLines` are those that
+ * are neither assignments nor comments.
+ */
+export async function readDotEnv(cwd: string) {
   const { path, ...file } = dotEnvFile(cwd)
   const problems: ConfigProblem[] = []
   const content = await readTextFile(path).catch(async (error: unknown) => {

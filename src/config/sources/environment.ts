@@ -12,13 +12,12 @@ import { readSecretFile } from './secret-file.js'
 export async function layerOfEnvironment(env: Environment, rows: readonly Row[], cwd: string): Promise<Layer> {
   const dotEnv = await readDotEnv(cwd)
   const variables = new Map<string, Variable>()
-  const add = (values: Environment, isInDotEnv: boolean) => {
-    for (const [name, value] of Object.entries(values)) {
-      if (value !== undefined) variables.set(name, { name, value, place: isInDotEnv ? ' in .env' : '', isInDotEnv })
-    }
-  }
-  add(dotEnv.fromDotEnv, true)
-  add(env, false)
+  for (const [place, values] of [
+    [' in .env', dotEnv.fromDotEnv],
+    ['', env]
+  ] as const)
+    for (const [name, value] of Object.entries(values))
+      if (value !== undefined) variables.set(name, { name, value, place })
 
   const given = new Map<string, Given>()
   const names = createNames(rows)
@@ -26,9 +25,9 @@ export async function layerOfEnvironment(env: Environment, rows: readonly Row[],
   const findings: SettingsFinding[] = [...dotEnv.problems, ...odd.filter(finding => finding !== undefined)]
   const warn = (key: string, source: string, message: string) =>
     void findings.push({ key, source, message, isWarning: true })
-  for (const { name, value, isInDotEnv, place } of variables.values()) {
+  for (const { name, value, place } of variables.values()) {
     const row = names.rowOf(name)
-    if (!row || !isInDotEnv || !dotEnv.isReadDifferently(name) || !(row.secret || row.protects)) continue
+    if (!row || place === '' || !dotEnv.isReadDifferently(name) || !(row.secret || row.protects)) continue
     const message = `is read as ${value.length} characters, but Docker, Compose or systemd would read this line differently. Write the value in single quotation marks, without white space after them.`
     warn(row.key, `variable ${name}${place}`, message)
   }
@@ -63,7 +62,7 @@ async function givenByVariable(
   const value = variable.value.trim()
   // A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value were
   // accepted as a list of scopes, the server would send these secrets to the provider.
-  if (/[\r\n]/.test(value) && variable.isInDotEnv && !(severalLines && variable === direct)) {
+  if (/[\r\n]/.test(value) && variable.place !== '' && !(severalLines && variable === direct)) {
     const allowed = variable === file ? 'the path of a file' : type.allowed
     const message = `has more than one line, perhaps because a closing quotation mark is missing. Set it to ${allowed}.`
     return { source, rejected: [message] }

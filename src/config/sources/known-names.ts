@@ -9,9 +9,8 @@ import type { SettingsFinding } from './layer.js'
 export interface Variable {
   readonly name: string
   readonly value: string
-  /** The end of its source: ` in .env`, or an empty string. */
-  readonly place: string
-  readonly isInDotEnv: boolean
+  /** The end of its source. */
+  readonly place: ' in .env' | ''
 }
 
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
@@ -72,7 +71,8 @@ export function createNames(rows: readonly Row[]) {
      * unknown one with our prefix gets a warning.
      */
     ofVariable(variable: Variable): SettingsFinding | undefined {
-      const { name, place, isInDotEnv } = variable
+      const { name, place } = variable
+      const isInDotEnv = place !== ''
       if (known.has(name)) return undefined
       const respelt = isInDotEnv ? respelling(name) : undefined
       if (respelt) return respelt
