@@ -150,8 +150,9 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     const isOld = now() - expiresAt >= MAX_STRAY_AGE_MS - LOGIN_MAX_AGE_SECONDS * 1000
     if (!request.isNavigation || isOld) return { kind }
     if (live && prompt === undefined) return { kind: 'notNeeded', why: kind }
+    if (isRestart) return { kind }
     // After a logout, the same URL must not sign the user in again.
-    if (isRestart || (!live && (await wasCompleted(id)))) return { kind }
+    if (!live && (await wasCompleted(id))) return { kind: 'used' }
     return { kind: 'restart', why: kind }
   }
 

@@ -135,6 +135,7 @@ for (const [reason, lose] of Object.entries(strays)) {
     lose(server)
     const page = await openCallback(browser, back)
     t.is(page.statusCode, 400)
+    t.regex(page.text(), /code_reused/, 'a missing login cookie is not the reason')
     t.deepEqual(page.setCookies, [])
     t.is(idp.requestsTo('authorize').length, 1)
     t.is(idp.tokenRequests.length, 1)
