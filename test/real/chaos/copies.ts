@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../../helpers/browser.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
+import { hasStatus } from '../programs.js'
 import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
 
 const MAX_TRIES = 5
@@ -35,16 +36,19 @@ export async function logOutSome({ provider, fleet, newBrowser }: Stage, mode: M
   }
 
   return {
-    /** How often copies were tried, and who accepted them. A process that was never connected to Redis knows no logouts. */
-    results() {
-      const unknown = accepted.filter(({ process, at }) => fleet.wasNeverConnected(process, at))
-      return { tries, unknown, letIn: accepted.filter(one => !unknown.includes(one)) }
-    },
-    /** Sends each copy to every process. */
+    /** How often copies were tried, and who accepted them. */
+    results: () => ({ tries, accepted }),
+    /** Sends each copy to every process that is ready. Before its first connection to Redis, a process knows no logouts. */
     async tryAll() {
-      for (const replica of fleet.replicas) await Promise.all(copies.map(copy => tryOne(copy, replica)))
+      for (const replica of fleet.replicas) {
+        if (await isReady(replica.program.url)) await Promise.all(copies.map(copy => tryOne(copy, replica)))
+      }
     }
   }
+}
+
+function isReady(url: string): Promise<boolean> {
+  return hasStatus(`${url}/readyz`, 200).catch(() => false)
 }
 
 /** Retries a failed sign-in as a user would, because it can time out on a busy machine. */

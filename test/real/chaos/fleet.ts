@@ -16,15 +16,10 @@ interface Replica {
   /** A unique name for each process that was started: `1.2` is the second process in slot 1. */
   readonly name: string
   readonly slot: number
-  readonly startedAt: number
   readonly program: Program
 }
 
 export type Fleet = Awaited<ReturnType<typeof startFleet>>
-
-/** Longer than a process waits for its first connection to Redis before it reports that Redis is unavailable. */
-const FIRST_CONNECTION_MS = 6000
-const SAME_MOMENT_MS = 100
 
 /** @param environment the settings of a process, by its slot and its name */
 export async function startFleet(
@@ -48,7 +43,7 @@ export async function startFleet(
       env: environment(slot, name),
       onLine: line => lines.push({ at: performance.now(), process: name, level: 'fatal', ...line })
     })
-    const replica = { name, slot, startedAt: performance.now(), program }
+    const replica = { name, slot, program }
     all.push(replica)
     running.set(slot, replica)
   }
@@ -87,15 +82,6 @@ export async function startFleet(
       return all.flatMap(({ name, program }) => (program.stderr() === '' ? [] : [`${name}: ${program.stderr()}`]))
     },
     killedAt: (process: string) => killed.get(process),
-    /** Returns true if this process was started while Redis was unavailable, and was not connected to Redis yet at that time. */
-    wasNeverConnected(name: string, at: number): boolean {
-      const timeOf = (wanted: string) => lines.find(line => line.process === name && line.event === wanted)?.at
-      const startedAt = all.find(replica => replica.name === name)?.startedAt ?? 0
-      const since = timeOf('redis_unavailable') ?? Number.POSITIVE_INFINITY
-      // The line of the log arrives after the responses of the same moment.
-      const until = (timeOf('redis_available') ?? Number.POSITIVE_INFINITY) + SAME_MOMENT_MS
-      return since <= startedAt + FIRST_CONNECTION_MS && at <= until
-    },
     inSlot,
     end,
     start
