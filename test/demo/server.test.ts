@@ -5,8 +5,7 @@ import net from 'node:net'
 import os from 'node:os'
 import { promisify } from 'node:util'
 import test from 'ava'
-import { startDemo } from '#src/demo/index.js'
-import { callbackUrl, logIn, refresh, start, userInfo } from './setup.js'
+import { logIn, refresh, start, userInfo } from './setup.js'
 
 test("the discovery document lists the demo's own endpoints and the features that the demo supports", async t => {
   const demo = await start(t)
@@ -61,11 +60,6 @@ test('the demo responds with 403 to a page of another host that lets its name re
   }
   t.is(await statusFor(`evil.example:${demo.port}`), 403)
   t.is(await statusFor(`localhost:${demo.port}`), 200)
-})
-
-test("if its port is taken, startDemo() rejects with Node's error", async t => {
-  const demo = await start(t)
-  await t.throwsAsync(startDemo({ callbackUrl, port: demo.port }), { code: 'EADDRINUSE' })
 })
 
 test('an unexpected error inside the demo gets 500 and is logged', async t => {

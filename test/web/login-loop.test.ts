@@ -3,6 +3,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { pageScript } from '#src/pages/index.js'
 import type { BrowserResponse } from '../helpers/browser.js'
+import { defaultCallbackUrl } from '../helpers/config.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import {
   authorize,
@@ -96,32 +97,24 @@ test('a login that began at 127.0.0.1 is started again at localhost, where the u
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('on an https deployment, the page shows plain http as the first likely reason for a missing login cookie', async t => {
-  const callbackUrl = httpsCallbackUrl
-  const { browser } = await startTestServer(t, { settings: { platform: { callbackUrl } } })
-  const back = await authorize(browser, '/tools/viewer/api/auth/login')
-  browser.cookies.clear()
-  const again = await followToCallback(browser, await openCallback(browser, back))
-  browser.cookies.clear()
-  const page = await openCallback(browser, again)
-  t.is(reasonsOn(page)[0], 'http')
-  t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/"/)
-  t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/api\/auth\/login"/)
-})
-
-test('if the login cookie does not come back twice, the page has the likely reasons, and no code is exchanged', async t => {
-  const { browser, idp } = await startTestServer(t)
-  const back = await startLogin(browser)
-  browser.cookies.clear()
-  const again = await followToCallback(browser, await openCallback(browser, back))
-  browser.cookies.clear()
-  const page = await openCallback(browser, again)
-  t.is(page.statusCode, 400)
-  t.deepEqual(reasonsOn(page), ['host', 'blocked'])
-  t.deepEqual(page.setCookies, [])
-  t.is((await browser.get(again)).json().error, 'login_cookie_missing')
-  t.deepEqual(idp.tokenRequests, [])
-})
+for (const [callbackUrl, base, reasons] of [
+  [defaultCallbackUrl, '', ['host', 'blocked']],
+  [httpsCallbackUrl, '/tools/viewer', ['http', 'host', 'blocked']]
+] as const) {
+  test(`if the login cookie does not come back twice, the page has the likely reasons, and no code is exchanged: ${callbackUrl}`, async t => {
+    const { browser, idp } = await startTestServer(t, { settings: { platform: { callbackUrl } } })
+    const back = await authorize(browser, `${base}/api/auth/login`)
+    browser.cookies.clear()
+    const again = await followToCallback(browser, await openCallback(browser, back))
+    browser.cookies.clear()
+    const page = await openCallback(browser, again)
+    t.deepEqual([page.statusCode, page.setCookies, reasonsOn(page)], [400, [], [...reasons]])
+    const { origin } = new URL(callbackUrl)
+    for (const path of ['/', '/api/auth/login']) t.true(page.text().includes(`href="${origin}${base}${path}"`), path)
+    t.is((await browser.get(again)).json().error, 'login_cookie_missing')
+    t.deepEqual(idp.tokenRequests, [])
+  })
+}
 
 /** What happens between the login and the next one. */
 const noLoop: Readonly<Record<string, (server: TestServer) => unknown>> = {
@@ -138,7 +131,6 @@ const noLoop: Readonly<Record<string, (server: TestServer) => unknown>> = {
     dropSession(server)
     server.browser.cookies.set(loginCookieName, `${'a'.repeat(43)}.${server.clock.now() + 1000}`)
   },
-
   'the provider has ended the session within seconds': async ({ browser, clock, idp }) => {
     idp.endAllGrants()
     clock.advanceSeconds(6)

@@ -219,26 +219,27 @@ function whenRead(t: ExecutionContext, before: (reads: number) => unknown) {
   })
 }
 
-const unopened = [
-  ['the server has no right to read', 'EACCES'],
-  ['cannot be opened because too many files are open', 'EMFILE']
-] as const
-
-for (const [what, code] of unopened) {
-  test.serial(`a file that ${what} is 500, and the connection can be used again`, async t => {
-    const { server, folder, logs } = await startWith(t, { 'www/file.js': 'plain', 'www/file.js.gz': gzipSync('plain') })
-    const gzip = 'Accept-Encoding: gzip\r\n'
-    refuseToOpen(t, join(folder, 'www/file.js.gz'), code)
-    const { answers } = await sendRaw(server.port, [get('/file.js', gzip), get('/index.html', gzip)], { answers: 2 })
-    t.deepEqual(statusesOf(answers), [500, 200])
-    const [{ head, body } = { head: '', body: '' }] = answers
-    t.is(JSON.parse(body.toString()).error, 'server_error')
-    t.notRegex(head, /^(content-encoding|etag|last-modified):/im)
-    t.regex(head, /^cache-control: no-store$/im)
-    const [fault, ...more] = logs.entries.filter(isWarning)
-    t.like(fault, { event: 'request_failed', err: { code } })
-    t.deepEqual(more, [])
-  })
+for (const code of ['EACCES', 'EMFILE']) {
+  test.serial(
+    `a file that cannot be opened because of ${code} is 500, and the connection can be used again`,
+    async t => {
+      const { server, folder, logs } = await startWith(t, {
+        'www/file.js': 'plain',
+        'www/file.js.gz': gzipSync('plain')
+      })
+      const gzip = 'Accept-Encoding: gzip\r\n'
+      refuseToOpen(t, join(folder, 'www/file.js.gz'), code)
+      const { answers } = await sendRaw(server.port, [get('/file.js', gzip), get('/index.html', gzip)], { answers: 2 })
+      t.deepEqual(statusesOf(answers), [500, 200])
+      const [{ head, body } = { head: '', body: '' }] = answers
+      t.is(JSON.parse(body.toString()).error, 'server_error')
+      t.notRegex(head, /^(content-encoding|etag|last-modified):/im)
+      t.regex(head, /^cache-control: no-store$/im)
+      const [fault, ...more] = logs.entries.filter(isWarning)
+      t.like(fault, { event: 'request_failed', err: { code } })
+      t.deepEqual(more, [])
+    }
+  )
 }
 
 test('empty, small and large files are sent completely', async t => {
