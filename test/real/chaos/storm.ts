@@ -68,6 +68,8 @@ const MARGIN_SECONDS = 2
 const CALM_MS = 3000
 const COPIES_EVERY_MS = 300
 /** The time for which processes may store late results after an outage. */
+// On a busy machine, a process may need this long to store a response: a command of Redis may take a second.
+const STORED_MS = 1000
 const AFTER_OUTAGE_MS = 2000
 /** Longer than the lease of a killed process lasts (65 s), plus one retry. */
 const ALL_BACK_WITHIN_MS = 75_000
@@ -185,7 +187,7 @@ function circumstancesOf(
       const rotation = rotations.find(({ issued }) => issued === refreshToken)
       const killed = rotation && fleet.killedAt(rotation.caller)
       if (!rotation || killed === undefined) return true
-      return !outages.some(({ from, until }) => rotation.settledAt >= from && killed <= until)
+      return !outages.some(({ from, until }) => rotation.settledAt + STORED_MS >= from && killed <= until)
     },
     wasCutOff: (caller, at) =>
       cutOff !== undefined &&
