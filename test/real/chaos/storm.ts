@@ -67,9 +67,9 @@ const LIFETIME_SECONDS = 4
 const MARGIN_SECONDS = 2
 const CALM_MS = 3000
 const COPIES_EVERY_MS = 300
-/** The time for which processes may store late results after an outage. */
-// On a busy machine, a process may need this long to store a response: a command of Redis may take a second.
+/** On a busy machine, a process may need this long to store a response: a command of Redis may take a second. */
 const STORED_MS = 1000
+/** The time for which processes may store late results after an outage. */
 const AFTER_OUTAGE_MS = 2000
 /** Longer than the lease of a killed process lasts (65 s), plus one retry. */
 const ALL_BACK_WITHIN_MS = 75_000
