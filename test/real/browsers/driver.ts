@@ -37,6 +37,8 @@ const COMMANDS = {
 
 // No command waits until a page is loaded, because several tabs load theirs at the same time.
 const CAPABILITIES = { pageLoadStrategy: 'none', unhandledPromptBehavior: 'accept' }
+// WebKitWebDriver sometimes never responds.
+const COMMAND_MS = 60_000
 const MINI_BROWSER = '/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser'
 
 /** By name: the program that must be installed, and how to start it. */
@@ -87,7 +89,9 @@ async function startWebKit(t: Teardown) {
   const args = ['-a', 'WebKitWebDriver', `--port=${port}`]
   await startService(t, { command: 'xvfb-run', args }, () => hasStatus(`${base}/status`, 200))
   const call = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(base + path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
+    const signal = AbortSignal.timeout(COMMAND_MS)
+    const sent = body === undefined ? { method, signal } : { method, signal, body: JSON.stringify(body) }
+    const response = await fetch(base + path, sent)
     const { value } = (await response.json()) as { value: { error?: string; message?: string } | null }
     if (!response.ok) throw new Error(`${path}: ${value?.error} ${value?.message}`)
     return value as unknown
