@@ -90,7 +90,9 @@ export function configOf(values: Values): Config {
 export function requireComplete(config: Config): void {
   const withValue = settingKeys.filter(key => settingOf(key).default !== undefined)
   const isMissing = (path: string) => settingIn(config, path) === undefined
-  const missing = [...groups.filter(isMissing), ...withValue.filter(key => isMissing(fieldOf(key)))]
+  const missingGroups = groups.filter(isMissing)
+  const isNamed = (key: SettingKey) => missingGroups.some(group => key.startsWith(`${group}.`))
+  const missing = [...missingGroups, ...withValue.filter(key => !isNamed(key) && isMissing(fieldOf(key)))]
   const message = 'is missing. Pass the config that loadConfig returns.'
   if (missing.length > 0) throw new ConfigError(missing.map(key => ({ key, source: applicationSource, message })))
 }
