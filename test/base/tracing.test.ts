@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { attributesOf, type Collector, startCollector } from '../helpers/collector.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { freePort } from '../helpers/ports.js'
 import { commandWithMovableClock, defaultCommand, environmentFor, startProgram } from '../helpers/program.js'
@@ -54,6 +55,8 @@ testWithRedis('a login and a refreshed, proxied request are two traces, and cont
     },
     commandWithMovableClock
   )
+  // On a slow machine, the connection to Redis takes longer than the server waits for it at the start.
+  await eventually(async () => (await browser.get('/readyz')).statusCode === 200)
   const callback = new URL(await startLogin(browser))
   const signedIn = await browser.navigate(callback.href, {
     from: 'http://127.0.0.1',
