@@ -159,7 +159,7 @@ function checkAll(report: Report, folder: string, updates: boolean): void {
       })
     }
   }
-  const plain = filesBelow('deploy/kubernetes').filter(path => !path.endsWith('/kustomization.yaml'))
+  const plain = filesBelow('deploy/kubernetes').filter(path => /(?<!\/kustomization)\.yaml$/.test(path))
   for (const version of kubernetesVersions) {
     for (const path of plain)
       check(`kubeconform: ${path}, Kubernetes ${version}`, () => validate(readText(path), version))
