@@ -22,10 +22,24 @@ export const paths = {
 
 /** The scopes that an application can request from the platform. */
 export const platformScopes: readonly string[] = [
-  ...['openid', 'user-profile:read', 'user:read', 'user:write', 'viewables:read'],
-  ...['data:read', 'data:write', 'data:create', 'data:search'],
-  ...['bucket:create', 'bucket:read', 'bucket:update', 'bucket:delete', 'code:all'],
-  ...['account:read', 'account:write', 'application:service_account:read', 'application:service_account:write']
+  'openid',
+  'user-profile:read',
+  'user:read',
+  'user:write',
+  'viewables:read',
+  'data:read',
+  'data:write',
+  'data:create',
+  'data:search',
+  'bucket:create',
+  'bucket:read',
+  'bucket:update',
+  'bucket:delete',
+  'code:all',
+  'account:read',
+  'account:write',
+  'application:service_account:read',
+  'application:service_account:write'
 ]
 
 const knownScopes: ReadonlySet<string> = new Set(platformScopes)

@@ -118,7 +118,8 @@ function signInPolicy() {
 // on this machine, so it connects directly, even if NODE_USE_ENV_PROXY makes Node's own fetch use a proxy.
 async function fetchFromThisMachine(url: string | URL | Request, options: RequestInit = {}): Promise<Response> {
   const { Agent, fetch } = await import('undici')
-  const direct = { ...options, dispatcher: new Agent() }
+  // With 0, undici keeps no connection open (RFC 9112 section 9.3).
+  const direct = { ...options, dispatcher: new Agent({ pipelining: 0 }) }
   return (await fetch(String(url), direct as Parameters<typeof fetch>[1])) as unknown as Response
 }
 

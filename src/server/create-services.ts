@@ -151,7 +151,11 @@ function createShared(config: Config, options: Partial<ServiceOptions>) {
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   const storeOptions: StoreOptions = {
-    ...{ keyring, clock, log, tracing, metrics },
+    keyring,
+    clock,
+    log,
+    tracing,
+    metrics,
     revoke: refreshToken => config.logout.revoke && revokeInBackground(idp, refreshToken),
     ...options.redis
   }
@@ -171,8 +175,22 @@ function createShared(config: Config, options: Partial<ServiceOptions>) {
   const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now: wallClock, metrics })
   return {
-    ...{ site, keyring, transport, stores, sessions, userSessions, idp, mode, sessionCookie },
-    ...{ background, metrics, log, clock, now, wallClock, timeoutSeconds: platform.timeoutSeconds },
+    site,
+    keyring,
+    transport,
+    stores,
+    sessions,
+    userSessions,
+    idp,
+    mode,
+    sessionCookie,
+    background,
+    metrics,
+    log,
+    clock,
+    now,
+    wallClock,
+    timeoutSeconds: platform.timeoutSeconds,
     access: createAccessOf(config, idp),
     evidence: createEvidence(),
     transactions: createLoginTransactions(keyring.sealer('login state'), now)

@@ -100,7 +100,7 @@ export function createNames(rows: readonly Row[]) {
       // A shell exports variables whose values come from earlier lines, and Docker copies them from its own environment.
       if (/^\w+(?:\s+\w+)*$/.test(statement) && statement.split(/\s+/).every(word => known.has(word))) return undefined
       const source = `line ${line} in .env`
-      const respelt = text.includes('=') ? respelling(text.split('=', 1).join(''), source) : undefined
+      const respelt = text.includes('=') ? respelling(text.slice(0, text.indexOf('=')), source) : undefined
       if (respelt) return respelt
       const [word = ''] = /^\w+/.exec(statement) ?? []
       // The equals sign may be missing between the name and the value.

@@ -58,7 +58,7 @@ export interface Row extends Setting {
 
 /** Returns the names of the groups, which are the parts of the keys before the dot, in the order of the table. */
 export function groupsOf(keys: readonly string[]): readonly string[] {
-  return [...new Set(keys.filter(key => key.includes('.')).map(key => key.split('.', 1).join()))]
+  return [...new Set(keys.filter(key => key.includes('.')).map(key => key.slice(0, key.indexOf('.'))))]
 }
 
 /** What a default may depend on. */

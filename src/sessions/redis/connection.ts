@@ -62,7 +62,7 @@ export function openConnection({ open, channel, probe, isCluster, log, clock, ti
   const { commandMs, startMs } = { ...CONNECTION_TIMING, ...timing }
   const sinceStartMs = startStopwatch(clock)
   const report = createReport(log, clock)
-  /** Continue the commands that wait for a connection. */
+  /** Each function lets a command continue that waits for a connection. */
   const waiting = new Set<() => void>()
   let listener: ConnectionListener = NOBODY
   let client: RedisClient | undefined
