@@ -40,6 +40,8 @@ async function startReplicas(t: ExecutionContext, more: Record<string, string> =
   const start = async () => {
     const server = await startServer(config, { log: logs.log })
     t.teardown(() => server.close())
+    // On a slow machine, the connection to Redis takes longer than the server waits for it at the start.
+    await eventually(async () => (await fetch(`${server.url}/readyz`)).ok)
     return server
   }
   const replicas = [await start(), await start()] as const
