@@ -38,22 +38,22 @@ export function parseTokenSet(json: unknown, date?: number): TokenSet {
     unusableTokens(detail, { refreshToken: isToken(json.refresh_token) ? json.refresh_token : undefined })
   const { access_token: accessToken, refresh_token: refreshToken, token_type: tokenType, id_token: idToken } = json
   if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
-  const expiresIn = isAbsent(json.expires_in) ? lifetimeOf(accessToken, date) : secondsOf(json.expires_in)
+  const expiresIn = isEmpty(json.expires_in) ? lifetimeOf(accessToken, date) : secondsOf(json.expires_in)
   if (expiresIn === undefined) throw unusable('expires_in is not a positive number of seconds')
   if (!isEmpty(refreshToken) && !isToken(refreshToken))
     throw unusable('refresh_token is not a string of ASCII characters')
-  if (!isAbsent(tokenType) && !(typeof tokenType === 'string' && BEARER.test(tokenType))) {
+  if (!isEmpty(tokenType) && !(typeof tokenType === 'string' && BEARER.test(tokenType))) {
     throw unusable('token_type is not Bearer')
   }
-  const scope = isAbsent(json.scope) ? [] : namesOf(json.scope)
+  const scope = isEmpty(json.scope) ? [] : namesOf(json.scope)
   if (!scope) throw unusable('scope is neither a string nor a list of strings')
-  if (!isAbsent(idToken) && !isToken(idToken)) throw unusable('id_token is not a non-empty string')
+  if (!isEmpty(idToken) && !isToken(idToken)) throw unusable('id_token is not a string of ASCII characters')
   return {
     accessToken,
     refreshToken: isToken(refreshToken) ? refreshToken : undefined,
     expiresIn,
     scope: scope.length > 0 ? scope : undefined,
-    idToken: idToken ?? undefined
+    idToken: isToken(idToken) ? idToken : undefined
   }
 }
 
@@ -82,12 +82,9 @@ function namesOf(scope: unknown): string[] | undefined {
   return parts.flatMap(part => part.split(/\s+/)).filter(Boolean)
 }
 
+// Some providers send every member of the response, and those that they have not issued are null or empty.
 function isEmpty(value: unknown): boolean {
-  return isAbsent(value) || value === ''
-}
-
-function isAbsent(value: unknown): value is undefined | null {
-  return value === undefined || value === null
+  return value === undefined || value === null || value === ''
 }
 
 // RFC 6749 appendix A.12: a token consists of printable ASCII characters.
