@@ -9,7 +9,7 @@ import type { Texts } from './texts.js'
 export type Refusal = 'otherSite' | 'byScript' | 'refused'
 
 /** The way on that an error page offers. `docs/pages/error-pages.md` lists all of them. */
-type Way = 'signIn' | 'signInInNewTab' | 'tryAgain' | 'tryAgainInTab' | 'home' | 'homeInNewTab'
+type Way = 'signIn' | 'signInInNewTab' | 'tryAgain' | 'tryAgainInTab' | 'back' | 'home' | 'homeInNewTab'
 
 export interface ErrorDetails {
   readonly status: number
@@ -26,8 +26,10 @@ export interface ErrorDetails {
   readonly canOpenAgain?: boolean
   /** The method with which the page asks in the background. The default is HEAD. */
   readonly asksWith?: 'GET' | 'HEAD'
-  /** True for a form that the browser has sent, and no handler or API got. */
-  readonly isUnsent?: boolean
+  /** For a form that the browser has sent: whether a handler or an API got it. */
+  readonly form?: 'unsent' | 'executed' | undefined
+  /** The page of the form, if it is known and not the start page. */
+  readonly formPath?: string | undefined
   /** The site that shows the page in a frame, if the page is in a frame. */
   readonly frame?: 'own' | 'other' | undefined
   /** True if this error has not ended the session of the browser, and the browser can open the page again. */
@@ -70,6 +72,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
     // All other descriptions are for support and stay in English, like the JSON body.
     description: topic === 'notSignedIn' ? texts.details.noSession : html`<span lang="en">${description}</span>`
   }
+  const buttons = buttonsOf(way, details, topic, texts)
   const waiting = html` role="status" data-while="503 504" data-seconds="${retryAfterSeconds}" data-again="${texts.busy.again}" data-next="${retryPath}" data-method="${details.asksWith ?? 'HEAD'}"`
   return {
     title: texts[titled].title,
@@ -78,7 +81,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
     body: html`<p>${texts[topic].happened}</p>
 ${cookies.length === 0 ? undefined : html`<ul>${cookies.map(({ name, bytes }) => html`<li><code>${name}</code>: ${bytes.toLocaleString(language)}</li>`)}</ul>`}
 <p${retryAfterSeconds !== undefined && canOpenAgain ? waiting : undefined}>${fillText(next, { when })}</p>
-<p class="actions">${buttonsOf(way, details, topic, texts)}</p>
+${buttons.length === 0 ? undefined : html`<p class="actions">${buttons}</p>`}
 <div class="small">
 <p>${texts.details.intro}</p>
 <p>${fillText(texts.details.error, quoted)}</p>
@@ -89,7 +92,7 @@ ${requestId === undefined ? undefined : html`<p>${fillText(texts.details.request
 
 /** Returns the main button, and besides it the buttons for other ways on. */
 function buttonsOf(way: Way, details: ErrorDetails, topic: Topic, { actions }: Texts) {
-  const { signInPath, homePath, canOpenAgain, isUnsent, frame, signInAfterSeconds, asksWith = 'HEAD' } = details
+  const { signInPath, homePath, formPath, canOpenAgain, frame, signInAfterSeconds, asksWith = 'HEAD' } = details
   const inNewTab = html` target="_blank" rel="noopener"`
   const leaves = frame === 'own' ? inNewTab : undefined
   // The page asks in the background until somebody has signed in, for example in another tab.
@@ -99,26 +102,28 @@ function buttonsOf(way: Way, details: ErrorDetails, topic: Topic, { actions }: T
       : undefined
   const label = topic === 'notSignedIn' ? actions.signIn : actions.signInAgain
   const home = (look: string) =>
-    homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}"${leaves}>${actions.home}</a>`
+    homePath === undefined ? [] : [html`<a class="${look}" href="${homePath}"${leaves}>${actions.home}</a>`]
   const buttons = {
-    signIn: [html`<a class="button" href="${signInPath}"${here}${leaves}>${label}</a>`, home('button second')],
+    signIn: [html`<a class="button" href="${signInPath}"${here}${leaves}>${label}</a>`, ...home('button second')],
     signInInNewTab: [html`<a class="button" href="${signInPath}"${inNewTab}>${actions.signInInNewTab}</a>`],
     // An empty `href` means the URL of the page itself.
-    tryAgain: [html`<a class="button" href="">${actions.tryAgain}</a>`, home('button second')],
+    tryAgain: [html`<a class="button" href="">${actions.tryAgain}</a>`, ...home('button second')],
     // Frameworks such as Turbo do not fetch a link with a target.
-    tryAgainInTab: [html`<a class="button" href="" target="_top">${actions.tryAgain}</a>`, home('button second')],
-    home: [home('button')],
-    homeInNewTab: [html`<a class="button" href="${homePath ?? '/'}"${inNewTab}>${actions.homeInNewTab}</a>`]
+    tryAgainInTab: [html`<a class="button" href="" target="_top">${actions.tryAgain}</a>`, ...home('button second')],
+    back:
+      formPath === undefined
+        ? home('button')
+        : [html`<a class="button" href="${formPath}">${actions.back}</a>`, ...home('button second')],
+    home: home('button'),
+    homeInNewTab:
+      homePath === undefined ? [] : [html`<a class="button" href="${homePath}"${inNewTab}>${actions.homeInNewTab}</a>`]
   }
   const late =
     signInAfterSeconds !== undefined && signInAfterSeconds > 0
       ? html` hidden data-after="${signInAfterSeconds}"`
       : undefined
-  const other = way === 'tryAgain' && signInAfterSeconds !== undefined && !isUnsent
-  return [
-    ...buttons[way],
-    other ? html`<a class="button second" href="${signInPath}"${late}>${actions.signInAgain}</a>` : undefined
-  ]
+  if (way !== 'tryAgain' || signInAfterSeconds === undefined) return buttons[way]
+  return [...buttons[way], html`<a class="button second" href="${signInPath}"${late}>${actions.signInAgain}</a>`]
 }
 
 type Topic = Exclude<keyof Texts, 'actions' | 'details' | 'loginLoop'>
@@ -141,10 +146,11 @@ const inLogin = (status: number) =>
 /** The first explanation that applies counts. */
 export const EXPLANATIONS: readonly Explanation[] = [
   ['any in a frame of another site', ({ frame }) => frame === 'other', 'inFrame', 'homeInNewTab'],
-  ['401 to a form', ({ isUnsent, status }) => Boolean(isUnsent) && status === 401, 'formSignedOut', 'signInInNewTab'],
-  ['503 to a form', ({ isUnsent }) => Boolean(isUnsent), 'formUnavailable', 'homeInNewTab'],
+  ['401 to a form', ({ form, status }) => form === 'unsent' && status === 401, 'formSignedOut', 'signInInNewTab'],
+  ['503 to a form', ({ form }) => form === 'unsent', 'formUnavailable', 'homeInNewTab'],
   ['ambiguous refusal', ({ mayBeOver }) => Boolean(mayBeOver), 'mayBeOver', 'signIn'],
   [...code('upstream_unauthorized'), 'apiRefused', 'signIn'],
+  ['5xx to a form that may have been processed', ({ form }) => form === 'executed', 'mayBeDone', 'back'],
   ['502 to 504 with a session', ({ isSignedIn, status }) => isSignedIn && status > 500, 'stillSignedIn', 'tryAgain'],
   [
     '504 with `Retry-After`',

@@ -5,6 +5,7 @@
  */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
+import type { ErrorDetails } from '../../pages/index.js'
 import { ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { frameOf } from '../request/navigation.js'
@@ -80,7 +81,8 @@ export function errors(services: Services): Middleware {
     // another account. If an API has refused the account, the operator's own prompt stays, because some providers need it.
     const hasPrompt = error === 'upstream_unauthorized' && config.platform.authorizationParams?.prompt !== undefined
     const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : promptOfLogin(ctx)
-    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, services), prompt) }
+    const returnTo = returnToOf(ctx, services)
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnTo, prompt) }
     const details = {
       ...shared,
       homePath: hasStartPage ? homePath : undefined,
@@ -92,7 +94,8 @@ export function errors(services: Services): Middleware {
       canOpenAgain,
       // The routes under /api/auth accept no HEAD.
       asksWith: isAuthPath(ctx.path) ? ('GET' as const) : ('HEAD' as const),
-      isUnsent: !canOpenAgain && !wasExecuted(ctx) && (status === 401 || retry !== undefined),
+      form: canOpenAgain ? undefined : formOf(ctx, httpError),
+      formPath: returnTo === '/' ? undefined : returnTo,
       frame,
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
       // again.
@@ -105,6 +108,12 @@ export function errors(services: Services): Middleware {
         ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
         : pages.errorPage(details, language)
   }
+}
+
+/** Returns undefined if the error itself says what became of the form. */
+function formOf(ctx: Context, { status, retry }: HttpError): ErrorDetails['form'] {
+  if (wasExecuted(ctx)) return status >= 500 ? 'executed' : undefined
+  return status === 401 || retry ? 'unsent' : undefined
 }
 
 const NEEDS_ANOTHER_LOGIN = new Set<string>([

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import { pageScript } from '#src/pages/index.js'
+import { StoreUnavailableError } from '#src/sessions/index.js'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { assertCases } from '../../helpers/case-file.js'
+import { publicOrigin } from '../../helpers/config.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
@@ -141,6 +143,28 @@ test('an error page reloads itself only if a user opened it by GET', async t => 
     t.deepEqual([statusCode, headers.refresh], [503, undefined])
     t.notRegex(text(), /by itself|http-equiv="refresh"/)
   }
+})
+
+test('a form that was processed, or may have been, is not sent again: the page says so, and leads back to the form', async t => {
+  let error: Error = new StoreUnavailableError('redis')
+  const { browser } = await startWithRoute(t, 'single', () => {
+    throw error
+  })
+  await signIn(browser)
+  const send = async (referer?: string) =>
+    (await browser.request('POST', customRoute, { headers: { ...asPerson, referer }, form: { a: 'b' } })).text()
+  for (error of [error, new Error('after the work'), httpError(503, true)]) {
+    const page = await send(`${publicOrigin}/form?id=7`)
+    t.regex(page, /<h1>Your form may have been processed<\/h1>/)
+    t.notRegex(page, /try again|sign in/i)
+    t.deepEqual(page.match(/<a [^>]*>[^<]*/g), [
+      '<a class="button" href="/form?id=7">Back to the form',
+      '<a class="button second" href="/">Go to the start page'
+    ])
+    t.deepEqual((await send('https://other.example/form')).match(/<a [^>]*>/g), ['<a class="button" href="/">'])
+  }
+  error = httpError(409, true)
+  t.notRegex(await send(), /may have been processed/)
 })
 
 test('the error page repeats nothing from the URL', async t => {

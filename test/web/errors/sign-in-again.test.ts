@@ -20,13 +20,16 @@ const failures: readonly (readonly [what: string, status: number, fail: (server:
 ]
 
 for (const [what, status, fail] of failures) {
-  test(`after a login ${what}, the link to sign in again has the return path of that login`, async t => {
+  test(`after a login ${what}, the link to sign in again has the return path and the prompt of that login`, async t => {
     const server = await startTestServer(t)
-    const back = await startLogin(server.browser, returnTo)
+    const back = await authorize(
+      server.browser,
+      `/api/auth/login?prompt=login&${new URLSearchParams({ return_to: returnTo })}`
+    )
     await fail(server)
     const page = await openCallback(server.browser, back)
     t.is(page.statusCode, status)
-    t.is(signInAddressOn(page), loginPath)
+    t.is(signInAddressOn(page), `/api/auth/login?prompt=login&return_to=${encodeURIComponent(returnTo)}`)
   })
 }
 
