@@ -118,7 +118,7 @@ const own: Readonly<Record<string, Error>> = {
 }
 
 function oauthError(error: string, status: number): OAuthError {
-  return new OAuthError({ error, status, endpoint: 'token', retryAfterSeconds: undefined })
+  return new OAuthError({ error, status, endpoint: 'token' })
 }
 
 test('the type of an error of this program is a word that does not depend on the name of its class', async t => {

@@ -37,7 +37,7 @@ export interface SeenRefusal {
  * @param seenBy names this process and the credentials that it sent
  */
 export function refusalIn(error: unknown, seenBy: string): SeenRefusal | undefined {
-  if (!(error instanceof OAuthError || error instanceof ProviderError)) return undefined
+  if (!(error instanceof ProviderError)) return undefined
   const { meaning } = error
   if (meaning === 'ambiguous') return { meaning, what: '', seenBy, series: meaning }
   if (meaning !== 'weak') return undefined

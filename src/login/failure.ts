@@ -3,12 +3,12 @@
  */
 
 import type { Meaning } from '../provider/meaning.js'
-import { OAuthError, ProviderError } from '../provider/provider-error.js'
+import { ProviderError } from '../provider/provider-error.js'
 import type { Sessions } from '../sessions/index.js'
 
 /** Returns what the error of a token request means for the refresh token that was sent. */
 export function meaningOfError(error: unknown): Meaning {
-  return error instanceof OAuthError || error instanceof ProviderError ? error.meaning : 'failure'
+  return error instanceof ProviderError ? error.meaning : 'failure'
 }
 
 /**

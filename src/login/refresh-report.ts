@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import { type FailureReason, failureReasonOf } from '../base/failure-reasons.js'
 import type { Metrics } from '../base/metrics.js'
 import { sessionHash } from '../cookie/record.js'
-import { isTemporaryCode } from '../provider/meaning.js'
 import { OAuthError, ProviderError } from '../provider/provider-error.js'
 import type { Current, End, Problem } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
@@ -161,6 +160,5 @@ function levelOf(error: unknown): 'info' | 'warn' | 'error' {
 function needsOperator(error: unknown): boolean {
   if (failureReasonOf(error) === 'identity_mismatch') return true
   if (meaningOfError(error) === 'ambiguous') return false
-  if (error instanceof ProviderError) return error.isRejection
-  return !(error instanceof OAuthError) || !isTemporaryCode(error.error)
+  return error instanceof ProviderError ? error.isRejection : true
 }

@@ -12,7 +12,7 @@ import {
   withCustomFields
 } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { OAuthError, ProviderError, unusableTokens } from '../provider/provider-error.js'
+import { ProviderError, unusableTokens } from '../provider/provider-error.js'
 import {
   type Current,
   type Grant,
@@ -175,9 +175,8 @@ function createTokenRequest({ mode, idp, sessions, access, userSessions, evidenc
 
   function levelOfUnchecked(error: unknown): 'error' | 'warn' | 'debug' {
     // Any other error is a fault of this server, so it would also prevent all later checks.
-    if (!(error instanceof OAuthError || error instanceof ProviderError)) return 'error'
-    const isTemporary =
-      error instanceof ProviderError && (error.problem !== 'invalid_response' || Number(error.status) > 403)
+    if (!(error instanceof ProviderError)) return 'error'
+    const isTemporary = error.problem !== 'invalid_response' || Number(error.status) > 403
     return isTemporary ? 'warn' : levelOf(error.message)
   }
 

@@ -1,40 +1,11 @@
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
-import { isAboutClient, type Meaning, meaningOf } from './meaning.js'
+import { isAboutClient, isTemporaryCode, type Meaning, meaningOf } from './meaning.js'
 
 /**
  * The endpoints of an identity provider. The server redirects browsers to the last two. Only the command `check` sends
  * requests to these two endpoints.
  */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks' | 'authorization' | 'end_session'
-
-/**
- * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain
- * `error_description`, because it may quote a secret.
- */
-export class OAuthError extends KnownError {
-  /** The error code, for example `invalid_grant`. */
-  declare readonly error: string
-  declare readonly status: number
-  declare readonly endpoint: Endpoint
-  /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
-  declare readonly retryAfterSeconds: number | undefined
-  /** The code of a gateway that `error` replaces, for example `AUTH-001`. */
-  declare readonly gatewayCode: string | undefined
-  /** What the error means for a refresh token, if the endpoint is the token endpoint. */
-  readonly meaning: Meaning
-  override readonly reason: FailureReason
-
-  constructor(
-    options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'> &
-      Partial<Pick<OAuthError, 'gatewayCode'>>
-  ) {
-    const { endpoint, status, error } = options
-    super(`the identity provider's ${endpoint} endpoint responded with ${status} ${error}`)
-    Object.assign(this, { name: 'OAuthError', gatewayCode: undefined, ...options })
-    this.meaning = meaningOf({ status, json: { error } })
-    this.reason = isAboutClient({ error }) ? 'client_rejected' : 'provider_refused'
-  }
-}
 
 /**
  * - `timeout`: the response was not complete within the time limit
@@ -52,16 +23,18 @@ const REASONS: Readonly<Partial<Record<ProviderProblem, FailureReason>>> = {
 
 /** The provider could not be reached, or its response could not be used. */
 export class ProviderError extends KnownError {
-  declare readonly endpoint: Endpoint
-  declare readonly problem: ProviderProblem
-  declare readonly durationMs: number
-  declare readonly status: number | undefined
-  declare readonly retryAfterSeconds: number | undefined
-  /** Node's code for a failed connection (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
-  declare readonly code: string | undefined
-  /** What the error means for a refresh token. */
-  declare readonly meaning: Meaning
+  override readonly name: string = 'ProviderError'
   override readonly reason: FailureReason
+  readonly endpoint: Endpoint
+  readonly problem: ProviderProblem
+  readonly durationMs: number
+  readonly status: number | undefined
+  /** The value of `Retry-After`, if the provider sent it. */
+  readonly retryAfterSeconds: number | undefined
+  /** Node's code for a failed connection (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
+  readonly code: string | undefined
+  /** What the error means for a refresh token. */
+  readonly meaning: Meaning
   // Private, so that the log cannot contain it.
   readonly #refreshToken: string | undefined
 
@@ -72,19 +45,22 @@ export class ProviderError extends KnownError {
    * @param options.refreshToken the refresh token of a token response that cannot be used. The error keeps it, because the
    *   provider may have invalidated the earlier one.
    */
-  constructor(
-    endpoint: Endpoint,
-    problem: ProviderProblem,
-    detail: string,
-    { refreshToken, reason, ...options }: ProviderErrorOptions = {}
-  ) {
+  constructor(endpoint: Endpoint, problem: ProviderProblem, detail: string, options: ProviderErrorOptions = {}) {
     super(`the identity provider's ${endpoint} endpoint: ${detail}`)
-    const defaults = { durationMs: 0, meaning: 'failure', status: undefined, code: undefined }
-    Object.assign(this, { name: 'ProviderError', endpoint, problem, ...defaults, ...options })
-    this.#refreshToken = refreshToken
-    const { isThrottled, isRejection } = this
-    const ofResponse = isRejection ? 'provider_refused' : 'provider_invalid_response'
-    this.reason = reason ?? REASONS[problem] ?? (isThrottled ? 'provider_throttled' : ofResponse)
+    this.endpoint = endpoint
+    this.problem = problem
+    this.durationMs = options.durationMs ?? 0
+    this.status = options.status
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.code = options.code
+    this.meaning = options.meaning ?? 'failure'
+    this.#refreshToken = options.refreshToken
+    this.reason = options.reason ?? REASONS[problem] ?? this.#reasonOfResponse()
+  }
+
+  #reasonOfResponse(): FailureReason {
+    if (this.isThrottled) return 'provider_throttled'
+    return this.isRejection ? 'provider_refused' : 'provider_invalid_response'
   }
 
   /**
@@ -118,6 +94,40 @@ interface ProviderErrorOptions
 }
 
 /**
+ * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain
+ * `error_description`, because it may quote a secret.
+ */
+export class OAuthError extends ProviderError {
+  override readonly name = 'OAuthError'
+  declare readonly status: number
+  /** The error code, for example `invalid_grant`. */
+  readonly error: string
+  /** The code of a gateway that `error` replaces, for example `AUTH-001`. */
+  readonly gatewayCode: string | undefined
+
+  constructor({ error, status, endpoint, retryAfterSeconds, gatewayCode }: OAuthErrorOptions) {
+    super(endpoint, 'invalid_response', `it responded with ${status} ${error}`, {
+      status,
+      retryAfterSeconds,
+      meaning: meaningOf({ status, json: { error } }),
+      reason: isAboutClient({ error }) ? 'client_rejected' : 'provider_refused'
+    })
+    this.error = error
+    this.gatewayCode = gatewayCode
+  }
+
+  /** True unless the code says that the same request may succeed later. */
+  override get isRejection(): boolean {
+    return !isTemporaryCode(this.error)
+  }
+}
+
+interface OAuthErrorOptions extends Pick<OAuthError, 'error' | 'status' | 'endpoint'> {
+  readonly retryAfterSeconds?: number | undefined
+  readonly gatewayCode?: string | undefined
+}
+
+/**
  * The errors of token responses that arrived and cannot be used:
  * - `consent_required`: none of the scopes that the login requested were granted, because the user has not consented
  * - `identity_mismatch`: the response to a refresh names another user or issuer than the login. The session must end
@@ -145,6 +155,6 @@ export class UnknownKeyError extends KnownError {
 
 /** True if the user info endpoint does not accept the access token. Unlike an outage, this refusal is permanent. */
 export function isRefusedByUserInfo(error: unknown): boolean {
-  if (!(error instanceof OAuthError || error instanceof ProviderError) || error.endpoint !== 'userinfo') return false
+  if (!(error instanceof ProviderError) || error.endpoint !== 'userinfo') return false
   return error.status === 401 || error.status === 403
 }

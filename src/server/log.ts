@@ -95,7 +95,7 @@ function shortLine(line: string): string {
 // The endpoint and the status show where the provider failed. Only unexpected errors need a stack. The names of this server's
 // classes are not logged, so that a search for a type works after a refactoring, too.
 function errorFields(error: Error): object {
-  if (error instanceof ProviderError || error instanceof OAuthError) {
+  if (error instanceof ProviderError) {
     const { reason, message, endpoint, status } = error
     const cause = error instanceof OAuthError ? { error_code: error.error } : { duration_ms: error.durationMs }
     return { type: reason, message, endpoint, status, ...cause }

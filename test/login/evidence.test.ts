@@ -33,8 +33,7 @@ test('ambiguous refusals end a session after 30 seconds if another one was refre
 })
 
 test('a refusal belongs to a series of its status, its code, the process and its credentials, unless its code is of another kind', t => {
-  const oauth = (status: number, error: string) =>
-    new OAuthError({ error, status, endpoint: 'token', retryAfterSeconds: undefined })
+  const oauth = (status: number, error: string) => new OAuthError({ error, status, endpoint: 'token' })
   const without = new ProviderError('token', 'invalid_response', 'a page', { status: 403, meaning: 'weak' })
   t.like(refusalIn(oauth(403, 'unauthorized_client'), 'me'), { series: 'me 403 unauthorized_client' })
   t.like(refusalIn(without, 'me'), { series: 'me 403 ' })
@@ -45,7 +44,7 @@ test('a refusal belongs to a series of its status, its code, the process and its
 })
 
 const WEAK = refusalIn(
-  new OAuthError({ error: 'unauthorized_client', status: 403, endpoint: 'token', retryAfterSeconds: undefined }),
+  new OAuthError({ error: 'unauthorized_client', status: 403, endpoint: 'token' }),
   'me'
 ) as SeenRefusal
 

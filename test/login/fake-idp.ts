@@ -47,7 +47,7 @@ export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer, 
     if (given instanceof Error) throw given
     if (refreshToken !== undefined && !good.has(refreshToken)) {
       reused.push(refreshToken)
-      throw new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
+      throw new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token' })
     }
     const tokenSet = { ...usual, ...given }
     if (tokenSet.refreshToken !== undefined) {

@@ -64,8 +64,7 @@ for (const [provider, status, body, meaning] of rows) {
 }
 
 test('an OAuth error has the meaning of the response from which it came', t => {
-  const error = (status: number, code: string) =>
-    new OAuthError({ error: code, status, endpoint: 'token', retryAfterSeconds: undefined })
+  const error = (status: number, code: string) => new OAuthError({ error: code, status, endpoint: 'token' })
   t.is(error(200, 'bad_refresh_token').meaning, 'end')
   t.is(error(400, 'invalid_request').meaning, 'ambiguous')
   t.is(error(401, 'invalid_client').meaning, 'weak')

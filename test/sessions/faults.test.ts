@@ -287,10 +287,7 @@ for (const mode of modes) {
   })
 
   for (const [what, refusal] of [
-    [
-      'the client is blamed',
-      new OAuthError({ error: 'unauthorized_client', status: 403, endpoint: 'token', retryAfterSeconds: undefined })
-    ],
+    ['the client is blamed', new OAuthError({ error: 'unauthorized_client', status: 403, endpoint: 'token' })],
     ['the body has no code', new ProviderError('token', 'invalid_response', 'a 400', { status: 400, meaning: 'weak' })]
   ] as const) {
     test(`${mode}: while no other user is refreshed, a session never ends if ${what}, but after 30 seconds it may have ended`, async t => {

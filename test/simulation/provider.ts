@@ -259,5 +259,5 @@ function idTokenOf(sub: string): string {
 }
 
 function oauthError(error: string): OAuthError {
-  return new OAuthError({ error, status: 400, endpoint: 'token', retryAfterSeconds: undefined })
+  return new OAuthError({ error, status: 400, endpoint: 'token' })
 }

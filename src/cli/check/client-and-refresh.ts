@@ -81,8 +81,8 @@ function credentialsOf(platform: Platform) {
 
 function findingOfClientError(cause: unknown, { platform }: Config): Finding {
   const { kind, compare, otherwise } = credentialsOf(platform)
-  const { status } = cause as Partial<OAuthError | ProviderError>
-  if (cause instanceof ProviderError && (status === 401 || status === 403))
+  const { status } = cause as Partial<ProviderError>
+  if (cause instanceof ProviderError && !(cause instanceof OAuthError) && (status === 401 || status === 403))
     return failed`The token endpoint rejects this client (${status}) and gives no reason. Next: ${compare} If they are right, ask the provider if it blocks this machine.`
   if (!(cause instanceof OAuthError)) throw cause
   const { error } = cause
@@ -105,7 +105,7 @@ export async function checkUserInfo({ config, idp, mode }: Provider, metadata: P
   try {
     await idp.userInfo('made-up-by-check', undefined)
   } catch (error) {
-    const { status = 0 } = error as Partial<OAuthError | ProviderError>
+    const { status = 0 } = error as Partial<ProviderError>
     if (hasNoAccess(error) || ![400, 401, 403].includes(status)) throw error
     return ok`The user info endpoint rejects a made-up token, as it should (${status}).`
   }

@@ -48,8 +48,7 @@ export function requestTo(
  * status. Rethrows any other error.
  */
 export function findingOfEndpointError(error: unknown, config: Config, metadata: ProviderMetadata): Finding {
-  const isOfProvider = error instanceof OAuthError || error instanceof ProviderError
-  if (!isOfProvider || error.endpoint === 'discovery' || error.endpoint === 'jwks') throw error
+  if (!(error instanceof ProviderError) || error.endpoint === 'discovery' || error.endpoint === 'jwks') throw error
   return findingOfError(error, requestTo(error.endpoint, config, metadata))
 }
 

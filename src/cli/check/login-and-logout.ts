@@ -82,8 +82,7 @@ async function checkRevocation({ config, idp }: Provider, { revocationEndpoint }
     if (hasNoAccess(error)) throw error
     if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client'))
       return failed`The revocation endpoint rejects the client (${error.status} ${error.error}). Next: Fix the client finding first. If the client finding is ok, set logout.revoke to false.`
-    const isRejection = error instanceof OAuthError || error instanceof ProviderError
-    if (!isRejection || error.status !== 400) throw error
+    if (!(error instanceof ProviderError) || error.status !== 400) throw error
     // Some providers reject a made-up token, although RFC 7009 section 2.2 requires success.
     const code = error instanceof OAuthError ? ` ${error.error}` : ''
     return warning`The revocation endpoint rejects a made-up token (400${code}), so this check cannot tell if it accepts a real one. Next: Sign in and out once, and look for revocation_failed in the log.`

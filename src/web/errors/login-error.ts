@@ -7,7 +7,7 @@ import { isWeakness } from '../../login/authentication.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { LoginLoopDiagnosis } from '../../pages/index.js'
-import type { OAuthError, ProviderError } from '../../provider/provider-error.js'
+import type { ProviderError } from '../../provider/provider-error.js'
 import { signInUrl } from '../request/returning.js'
 import { HttpError } from './http-error.js'
 
@@ -108,9 +108,9 @@ const PROVIDER_FAILURES = [
  * Returns the response for a request that the identity provider did not handle.
  * @param unreachableStatus the status if the server could not connect to the provider, or lost the connection
  */
-export function providerFailure(cause: OAuthError | ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
+export function providerFailure(cause: ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
   const { reason } = cause
-  if (reason === 'provider_throttled' || reason === 'queue_full') return providerThrottled(cause as ProviderError)
+  if (reason === 'provider_throttled' || reason === 'queue_full') return providerThrottled(cause)
   const error = PROVIDER_FAILURES.find(known => known === reason) ?? 'provider_invalid_response'
   return new HttpError(error, { cause, ...(error === 'provider_unreachable' && { status: unreachableStatus }) })
 }

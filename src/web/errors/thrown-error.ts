@@ -1,7 +1,7 @@
 /** Decides which response an error becomes: one of this server, of a custom route, of Koa or of a middleware package. */
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import { SessionTooLargeError } from '../../cookie/session-cookie.js'
-import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
+import { ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { ERRORS } from './error-codes.js'
 import { HttpError } from './http-error.js'
@@ -16,7 +16,7 @@ export function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
     return new HttpError('temporarily_unavailable', { description })
   }
   if (error instanceof HttpError) return error
-  if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof ProviderError) return providerFailure(error)
   if (error instanceof StoreUnavailableError || error instanceof UnknownKeyError) {
     const retry = { afterSeconds: error.retryAfterSeconds }
     const description = 'The key of the logout token is unknown. Send the token again later.'

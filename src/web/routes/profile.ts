@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
 import type { SessionRecord } from '../../cookie/record.js'
-import { OAuthError, ProviderError } from '../../provider/provider-error.js'
+import { ProviderError } from '../../provider/provider-error.js'
 import { providerFailure } from '../errors/login-error.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
@@ -16,7 +16,7 @@ export function profile({ profiles }: Services): Middleware {
     const record = sessionRecord(ctx) as SessionRecord
     const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
       // The error belongs to one session, so the log has it as a warning. It never ends the session.
-      throw error instanceof OAuthError || error instanceof ProviderError ? providerFailure(error, 502) : error
+      throw error instanceof ProviderError ? providerFailure(error, 502) : error
     })
     ctx.body = { name }
   }
