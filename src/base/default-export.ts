@@ -1,18 +1,12 @@
 /** Finds the default export of a module, whichever compiler has written the module, and the line of an error in it. */
 
-interface DefaultExport {
-  /** Undefined if the module has no default export. */
-  readonly value: unknown
-  /** A sentence that names the exports, for a message. */
-  readonly found: string
-}
-
 /**
  * Returns the default export of a module. TypeScript, esbuild and Babel compile `export default f` to `exports.default = f` in a
  * CommonJS module, and `import()` returns `exports` as the default. The wanted value is then `default.default`.
  * @param module the result of `import()`
+ * @returns `value` is undefined if the module has no default export; `found` is a sentence that names the exports, for a message
  */
-export function defaultExportOf(module: object): DefaultExport {
+export function defaultExportOf(module: object) {
   const { default: value } = module as { readonly default?: unknown }
   const ofDefault = typeof value === 'object' && value !== null ? value : {}
   const names = new Set([...Object.keys(module), ...Object.keys(ofDefault)])

@@ -6,18 +6,6 @@ import { COUNTERS, GAUGES, HISTOGRAMS, type Metrics } from './metrics.js'
 
 const PREFIX = 'platform_auth_'
 
-export interface PrometheusMetrics extends Metrics {
-  /** Returns the metrics in the text exposition format. */
-  text(): Promise<string>
-  /**
-   * Serves `/metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
-   * be opened, rejects with Node's error, which then has the property `listener: 'metrics'`, so that the caller can
-   * name the setting.
-   * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
-   */
-  listen(address: Address): Promise<{ readonly port: number; close(): Promise<void> }>
-}
-
 interface Address {
   readonly port: number
   readonly host: string | undefined
@@ -26,7 +14,7 @@ interface Address {
 type Labels = Record<string, string | number>
 
 /** @param version the version of this program, for the metric `build_info` */
-export function createPrometheusMetrics(version: string): PrometheusMetrics {
+export function createPrometheusMetrics(version: string) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -43,7 +31,7 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
   )
   const watched = new Map<string, (readonly [value: () => number | undefined, labels: Labels])[]>()
 
-  const metrics: PrometheusMetrics = {
+  const metrics: Metrics = {
     count: (name, labels) => counters[name].inc(defined(labels)),
     observe: (name, value, labels) => histograms[name].observe(defined(labels), value),
     watch(name, value, labels) {
@@ -61,12 +49,21 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
           }
         }
       })
-    },
-    text: () => registry.metrics(),
-    listen: address => listenForScrapes(registry, address)
+    }
   }
   metrics.watch('build_info', () => 1, { version, node_version: process.versions.node })
-  return metrics
+  return {
+    ...metrics,
+    /** Returns the metrics in the text exposition format. */
+    text: () => registry.metrics(),
+    /**
+     * Serves `/metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
+     * be opened, rejects with Node's error, which then has the property `listener: 'metrics'`, so that the caller can
+     * name the setting.
+     * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
+     */
+    listen: (address: Address) => listenForScrapes(registry, address)
+  }
 }
 
 function mapRows<Rows extends object, Metric>(

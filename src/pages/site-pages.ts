@@ -18,35 +18,15 @@ import { builtInTemplate } from './template.js'
 import { builtInTexts, languageChoice, type Texts } from './texts.js'
 
 /** The settings `branding.…`. The paths are absolute. */
-interface PagesSettings {
-  readonly name?: string | undefined
-  readonly logo?: string | undefined
-  /** A colour such as `#1d5fc2`. */
-  readonly color?: string | undefined
-  readonly folder?: string | undefined
-}
+type PagesSettings = Readonly<Partial<Record<'name' | 'logo' | 'color' | 'folder', string | undefined>>>
 
-export interface Pages {
-  /**
-   * Returns the tag (BCP 47) of the language in which a user gets the pages.
-   * @param accepted the language tags that the user accepts, with the preferred tag first
-   */
-  languageFor(accepted: readonly string[]): string
-  /** The Content-Security-Policy of the pages. Only this site may show them in a frame. */
-  readonly securityPolicy: string
-  /** The Content-Security-Policy of the error page for a frame of another site. */
-  readonly policyInFrame: string
-  /** @param language the result of `languageFor` */
-  errorPage(details: ErrorDetails, language: string): string
-  /** @param language the result of `languageFor` */
-  loginLoopPage(loop: LoginLoop, language: string): string
-}
+export type Pages = ReturnType<typeof createPages>
 
 /**
  * Reads the operator's files once, so that no request has to read them.
  * @throws {PageFilesError} if one of the files cannot be used
  */
-export function createPages(settings: PagesSettings = {}): Pages {
+export function createPages(settings: PagesSettings = {}) {
   const { name, color, folder } = settings
   const logo = settings.logo === undefined ? undefined : readLogo(settings.logo)
   const { texts, templates } = folder === undefined ? emptyFolder : readPagesFolder(folder)
@@ -67,11 +47,20 @@ export function createPages(settings: PagesSettings = {}): Pages {
   }
 
   return {
+    /**
+     * Returns the tag (BCP 47) of the language in which a user gets the pages.
+     * @param accepted the language tags that the user accepts, with the preferred tag first
+     */
     languageFor: languageChoice([...all.keys()] as [string, ...string[]]),
+    /** The Content-Security-Policy of the pages. Only this site may show them in a frame. */
     securityPolicy: securityPolicyFor({ styles, script: pageScript, ancestors: "'self'" }),
+    /** The Content-Security-Policy of the error page for a frame of another site. */
     policyInFrame: securityPolicyFor({ styles, script: pageScript, ancestors: '*' }),
-    errorPage: (details, language) => render(language, texts => errorPage(details, texts, language)),
-    loginLoopPage: (loop, language) => render(language, texts => loginLoopPage(loop, texts))
+    /** @param language the result of `languageFor` */
+    errorPage: (details: ErrorDetails, language: string) =>
+      render(language, texts => errorPage(details, texts, language)),
+    /** @param language the result of `languageFor` */
+    loginLoopPage: (loop: LoginLoop, language: string) => render(language, texts => loginLoopPage(loop, texts))
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
-import { createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
+import { createBackground, createShutdownHooks } from '../base/shutdown.js'
 import type { Tracing } from '../base/tracing.js'
 import type { Config } from '../config/settings.js'
 import { createSite } from '../config/site.js'
@@ -49,42 +49,15 @@ export interface ServiceOptions extends AppOptions {
   readonly demo: DemoProvider | undefined
 }
 
-/** The services of the middleware, and those that only the server itself uses. */
-interface ServerServices extends Services {
-  /**
-   * Binds a socket that identifies where this process runs (`sessions/host-slots.ts`), so that leases can name it. Call this
-   * function when the server listens.
-   */
-  readonly startHostSlot: (port: number) => void
-  readonly shutdown: Shutdown
-  /**
-   * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
-   * lists the secret with which the session was encrypted.
-   */
-  readonly replaceSecrets: (fresh: Config) => void
-  readonly reloadFailed: () => void
-}
-
-interface Shutdown {
-  readonly hooks: ShutdownHooks
-  readonly isDraining: () => boolean
-  /** Makes `/readyz` respond with 503. */
-  startDraining(): void
-  /** Resolves when no revocation is in progress. */
-  revocationsEnded(): Promise<void>
-  /** Resolves when no revocation, refresh or code exchange is in progress. */
-  workEnded(): Promise<void>
-  /** Closes all connections. Work that has not ended is lost. */
-  close(): Promise<void>
-}
-
 const REDIS_UP: Readonly<Record<RedisStatus, number | undefined>> = { up: 1, down: 0, off: undefined }
 
-export function createServices(config: Config, options: Partial<ServiceOptions> = {}): ServerServices {
+/** Creates the services of the middleware, and those that only the server itself uses. */
+export function createServices(config: Config, options: Partial<ServiceOptions> = {}) {
   const shared = createShared(config, options)
   const { keyring, stores, idp, mode, sessions, userSessions, sessionCookie, metrics, log, wallClock } = shared
   const { codeExchanges, ...login } = createLogin(config, shared)
   const sessionUsers = createSessionUsers(keyring.hasher('session user'))
+  const shutdown = createShutdown(shared, { codeExchanges, ...login })
 
   let lastReload = { isSuccessful: true, succeededAt: wallClock() }
   metrics.watch('config_last_reload_successful', () => Number(lastReload.isSuccessful))
@@ -94,7 +67,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   metrics.watch('redis_up', () => REDIS_UP[stores.status()])
   metrics.watch('client_rejections', shared.evidence.clientRejections)
 
-  return {
+  const services: Services = {
     config,
     site: shared.site,
     pages: createPages(config.branding),
@@ -111,9 +84,21 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     tracing: options.tracing,
     redisStatus: stores.status,
     isStarting: stores.isStarting,
+    shutdown
+  }
+  return {
+    ...services,
+    shutdown,
+    /**
+     * Binds a socket that identifies where this process runs (`sessions/host-slots.ts`), so that leases can name it. Call this
+     * function when the server listens.
+     */
     startHostSlot: stores.hostSlots.start,
-    shutdown: createShutdown(shared, { codeExchanges, ...login }),
-    replaceSecrets(fresh) {
+    /**
+     * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
+     * lists the secret with which the session was encrypted.
+     */
+    replaceSecrets(fresh: Config) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
       sessionUsers.forget()
@@ -259,20 +244,24 @@ function createSessionUsers(hasher: Hasher) {
 function createShutdown(
   { background, stores, transport }: SharedServices,
   { refreshes, codeExchanges }: ReturnType<typeof createLogin>
-): Shutdown {
+) {
   const hooks = createShutdownHooks()
   let isDraining = false
   return {
     hooks,
     isDraining: () => isDraining,
+    /** Makes `/readyz` respond with 503. */
     startDraining() {
       isDraining = true
     },
+    /** Resolves when no revocation is in progress. */
     revocationsEnded: () => background.ended(),
+    /** Resolves when no revocation, refresh or code exchange is in progress. */
     async workEnded() {
       await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
       await stores.sessions.saved()
     },
+    /** Closes all connections. Work that has not ended is lost. */
     async close() {
       await stores.close()
       transport.close()
