@@ -70,11 +70,9 @@ const checks: readonly SettingsCheck[] = [
       yield warning`platform.callbackUrl uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.`
   },
 
-  function* logoutNeedsItsEndpoint(values, isGiven) {
+  function* logoutNeedsItsEndpoint(values) {
     if (values['logout.idp'] && values['platform.endSessionEndpoint'] === 'none')
       yield problem`logout.idp is on, but platform.endSessionEndpoint is none. Set logout.idp to false.`
-    else if (values['logout.revoke'] && isGiven('logout.revoke') && values['platform.revocationEndpoint'] === 'none')
-      yield warning`logout.revoke has no effect, because platform.revocationEndpoint is none.`
   },
 
   function* paramsAreNotInTheUrl(values) {
@@ -88,13 +86,6 @@ const checks: readonly SettingsCheck[] = [
       if (name !== undefined)
         yield problem`${key} contains ${name}, which the URL of ${endpointKey} has too. Remove one.`
     }
-  },
-
-  // APS rejects a login without scopes, and an empty variable is often meant as one that is not set.
-  function* scopesAreEmpty({ mode, 'platform.scopes': scopes, ...values }) {
-    const isAps = values['platform.issuer'] === undefined && values['platform.tokenEndpoint'] === undefined
-    if (mode === 'single' && scopes?.length === 0 && isAps)
-      yield warning`platform.scopes is empty, so logins request no scope. Remove the setting to request the default scopes.`
   },
 
   // A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
@@ -140,11 +131,8 @@ const checks: readonly SettingsCheck[] = [
       yield warning`access.allow reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, no user can sign in.`
   },
 
-  function* keyFitsTheMethod({ 'platform.clientAuthMethod': method }, isGiven) {
-    const [needsKey, hasKey] = [method === 'private_key_jwt', isGiven('platform.clientKey')]
-    if (method !== undefined && hasKey && !needsKey)
-      yield warning`platform.clientKey has no effect, because platform.clientAuthMethod is ${method}.`
-    if (needsKey && !hasKey)
+  function* methodHasItsKey({ 'platform.clientAuthMethod': method }, isGiven) {
+    if (method === 'private_key_jwt' && !isGiven('platform.clientKey'))
       yield problem`platform.clientAuthMethod is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.`
   },
 
@@ -199,15 +187,13 @@ const checks: readonly SettingsCheck[] = [
       yield problem`branding.logo is set without branding.name, so screen readers cannot tell what the logo shows. Set branding.name.`
   },
 
-  async function* redisTlsNeedsRedis(values, isGiven) {
-    const { 'redis.url': redisUrl, 'redis.certFile': certFile, 'redis.keyFile': keyFile } = values
-    for (const key of (['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const).filter(
-      isGiven
-    ))
-      if (!isGiven('redis.url')) yield warning`${key} has no effect, because redis.url is not set.`
-      else if (redisUrl && !redisUrl.tls)
-        yield problem`${key} is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.`
-    if (!isGiven('redis.url') || (redisUrl && !redisUrl.tls)) return
+  async function* redisTlsIsComplete(values, isGiven) {
+    const { 'redis.url': url, 'redis.certFile': certFile, 'redis.keyFile': keyFile } = values
+    if (!url) return
+    const ofTls = ['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const
+    for (const key of url.tls ? [] : ofTls.filter(isGiven))
+      yield problem`${key} is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.`
+    if (!url.tls) return
     if (certFile !== undefined && keyFile !== undefined) {
       const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
       if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
@@ -220,15 +206,12 @@ const checks: readonly SettingsCheck[] = [
       if (isGiven(key) && !isGiven(other)) yield problem`${key} is set without ${other}. Set both or neither.`
   },
 
-  // If wwwroot is invalid, the settings that name a file or folder inside it cannot be checked.
-  async function* wwwrootHasTheNamedFiles(values) {
+  // If wwwroot is invalid, the settings that name a file inside it cannot be checked.
+  async function* wwwrootHasTheFallback(values) {
     if (!('wwwroot' in values)) return
-    const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values
+    const { wwwroot = STARTER_PAGE, fallback } = values
     if (fallback !== undefined && !(await statIfPossible(join(wwwroot, fallback)))?.isFile())
       yield problem`fallback cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
-    for (const folder of hashedAssets)
-      if (!(await statIfPossible(join(wwwroot, folder)))?.isDirectory())
-        yield warning`hashedAssets lists ${quote(folder)}, but wwwroot has no such folder.`
   },
 
   async function* privateFilesArePrivate(values, _isGiven, privateFiles) {

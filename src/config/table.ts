@@ -2,7 +2,6 @@ import { accessEntries } from './types/access-entry.js'
 import { listenAddress } from './types/address.js'
 import { clientKey } from './types/client-key.js'
 import {
-  certificate,
   certificates,
   existingFolder,
   folder,
@@ -38,7 +37,9 @@ const optionalScopes: typeof scopes = {
 const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 // A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
-const endpoint = { defaultText: 'from APS or from the discovery document' } as const
+const fromProvider = 'from APS or from the discovery document'
+const endpoint = { type: providerUrl, defaultText: fromProvider } as const
+const optionalEndpoint = { type: optionalProviderUrl, defaultText: fromProvider } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix. Other
 // prefixes of this form, such as `__Secure-`, are rejected in any letter case. Browsers ignore the case of these prefixes, and
@@ -106,7 +107,6 @@ export const settings = {
     summary: 'Add the custom routes that the default export of this module defines.'
   },
   'session.secret': {
-    protects: true,
     env: 'SERVER_SESSION_SECRET',
     flag: '--session-secret-file <file>',
     type: sessionSecret,
@@ -116,7 +116,6 @@ export const settings = {
   },
   'session.previousSecrets': {
     severalLines: true,
-    protects: true,
     env: 'SERVER_SESSION_PREVIOUS_SECRETS',
     type: sessionSecrets,
     default: [],
@@ -124,14 +123,12 @@ export const settings = {
     summary: 'Accept sessions that were encrypted with these earlier secrets.'
   },
   'session.inactivityTimeout': {
-    protects: true,
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: duration(1, 400 * DAY),
     default: DAY,
     summary: 'End a session this long after its login, its last refresh, or its last change by a custom route.'
   },
   'session.maxLifetime': {
-    protects: true,
     // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes a login loop: the
     // browser does not keep the cookie, so the page starts one login after another. If a session could end in less than
     // 60 seconds, an ordinary second login would also be treated as a loop.
@@ -139,7 +136,6 @@ export const settings = {
     summary: 'End a session this long after its login, even if it was refreshed.'
   },
   'session.store': {
-    protects: true,
     flag: '--session-store <store>',
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
@@ -147,7 +143,6 @@ export const settings = {
       'Store the encrypted sessions in cookies (up to 15 kB) or in Redis (tokens of up to 250 kB). With "redis", users are signed out if Redis loses its data, and get 503 while it is unavailable.'
   },
   'session.cookieName': {
-    protects: true,
     type: cookieName,
     default: 'platform_session',
     summary: 'Give the session cookie this name.'
@@ -222,28 +217,23 @@ export const settings = {
       'Use the identity provider with this issuer and discovery document, instead of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
-    type: providerUrl,
     ...endpoint,
     summary: 'Send the browser to this URL for a login.'
   },
   'platform.tokenEndpoint': {
-    type: providerUrl,
     ...endpoint,
     summary: 'Exchange a code or a refresh token for new tokens at this URL.'
   },
   'platform.userinfoEndpoint': {
-    type: optionalProviderUrl,
-    ...endpoint,
+    ...optionalEndpoint,
     summary: 'Read the display name of a user from this URL. With "none", it comes from the ID token (scope "openid").'
   },
   'platform.revocationEndpoint': {
-    type: optionalProviderUrl,
-    ...endpoint,
+    ...optionalEndpoint,
     summary: 'Revoke the refresh token at this URL during a logout. With "none", a logout revokes nothing.'
   },
   'platform.endSessionEndpoint': {
-    type: optionalProviderUrl,
-    ...endpoint,
+    ...optionalEndpoint,
     summary: 'Send the browser to this logout page of the provider, if logout.idp is on.'
   },
   'platform.backchannelLogout': {
@@ -302,7 +292,7 @@ export const settings = {
     summary: 'Cache the profile of a session for this time. With 0, every request for the profile calls the provider.'
   },
   'access.allow': {
-    protects: /ALLOW|^PLATFORM_AUTH_ACCESS(?!\w*FILE)/,
+    resembledBy: /ALLOW|^PLATFORM_AUTH_ACCESS(?!\w*FILE)/,
     type: accessEntries,
     defaultText: 'everyone, with a warning',
     rejectsEmpty: true,
@@ -316,7 +306,7 @@ export const settings = {
       'Let users sign in only with one of these authentication levels (the claim acr of the ID token). Request it with acr_values in platform.authorizationParams.'
   },
   'access.files': {
-    protects: /^PLATFORM_AUTH_ACCESS\w*FILE/,
+    resembledBy: /^PLATFORM_AUTH_ACCESS\w*FILE/,
     flag: '--access-files <patterns>',
     type: filePatterns,
     defaultText: 'none, so all files are public',
@@ -380,7 +370,7 @@ export const settings = {
     summary: 'Trust these authorities to sign the certificate of Redis.'
   },
   'redis.certFile': {
-    type: certificate,
+    type: certificates,
     summary: 'Authenticate at Redis with this client certificate.'
   },
   'redis.keyFile': {
@@ -437,7 +427,6 @@ export const settings = {
     summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
   },
   'forwardAuth.address': {
-    protects: true,
     flag: '--forward-auth-address <address>',
     type: listenAddress,
     defaultText: 'off',

@@ -1,3 +1,4 @@
+import { stringify } from 'yaml'
 import { membersOf, type SettingKey, settingOf, type Values, writtenValue } from './settings.js'
 
 /**
@@ -41,10 +42,5 @@ function valueLines(name: string, value: unknown, sample: readonly string[] | un
 }
 
 function yamlOf(value: unknown): string {
-  if (Array.isArray(value)) return yamlOf(value.join(' '))
-  if (typeof value !== 'string') return String(value)
-  // A number with a unit, such as 24h, needs no quotation marks. YAML reads 0xAB as a number.
-  if (/^\d+(?!x)[A-Za-z]+$/i.test(value)) return value
-  const isPlain = /^[A-Za-z][\w./@-]*(:\S[\w./@-]*)*( [A-Za-z][\w./@-]*(:\S[\w./@-]*)*)*$/.test(value)
-  return isPlain && !/^(true|false|yes|no|on|off|null)$/i.test(value) ? value : JSON.stringify(value)
+  return stringify(Array.isArray(value) ? value.join(' ') : value, { lineWidth: 0 }).trimEnd()
 }

@@ -4,7 +4,7 @@ import type { SettingKey } from '#src/config/settings.js'
 import { settingOf, writtenValue } from '#src/config/settings.js'
 import { readString } from '#src/config/types/value-type.js'
 import { assertCases } from '../helpers/case-file.js'
-import { accepts, load, refuses } from './given.js'
+import { load, refuses } from './given.js'
 
 test('each setting accepts these values and refuses the others', t =>
   assertCases(t, 'test/config/values.txt', (input, [title = '']) => {
@@ -50,10 +50,3 @@ test('the fallback must be a file of wwwroot', async t => {
 
 test('a wrong wwwroot causes no further errors about its files', t =>
   refuses(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } }, 'wwwroot'))
-
-test('each missing folder in hashedAssets gets a warning', async t => {
-  const files = { 'wwwroot/assets/app-1a2b3c4d.js': '' }
-  const warning = 'hashedAssets "static/js", wwwroot no such folder'
-  const { config } = await accepts(t, { flags: { hashedAssets: 'assets static/js' }, files }, warning)
-  t.deepEqual(config.hashedAssets, ['assets', 'static/js'])
-})

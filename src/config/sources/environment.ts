@@ -1,4 +1,4 @@
-import type { Row } from '../types/setting.js'
+import { isSecurity, type Row } from '../types/setting.js'
 import { readString } from '../types/value-type.js'
 import { type Environment, readDotEnv } from './dot-env.js'
 import { createNames, type Variable } from './known-names.js'
@@ -27,7 +27,7 @@ export async function layerOfEnvironment(env: Environment, rows: readonly Row[],
     void findings.push({ key, source, message, isWarning: true })
   for (const { name, value, place } of variables.values()) {
     const row = names.rowOf(name)
-    if (!row || place === '' || !dotEnv.isReadDifferently(name) || !(row.secret || row.protects)) continue
+    if (!row || place === '' || !dotEnv.isReadDifferently(name) || !isSecurity(row)) continue
     const message = `is read as ${value.length} characters, but Docker, Compose or systemd would read this line differently. Write the value in single quotation marks, without white space after them.`
     warn(row.key, `variable ${name}${place}`, message)
   }

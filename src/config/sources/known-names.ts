@@ -1,5 +1,5 @@
 import type { ConfigProblem } from '../types/problem.js'
-import type { Row } from '../types/setting.js'
+import { isSecurity, type Row } from '../types/setting.js'
 import type { DotEnvLine } from './dot-env.js'
 import type { SettingsFinding } from './layer.js'
 
@@ -40,14 +40,10 @@ export function createNames(rows: readonly Row[]) {
 
   /** Returns the known name that a name resembles most, if there is one. */
   function nearest(name: string): { readonly known: string; readonly isSecurity: boolean } | undefined {
-    const surely = rows.find(({ protects }) => protects instanceof RegExp && protects.test(name))
+    const surely = rows.find(({ resembledBy }) => resembledBy?.test(name))
     if (surely) return { known: surely.env, isSecurity: true }
     const [best] = [...known]
-      .map(([known, { secret, protects }]) => ({
-        known,
-        edits: editsBetween(name, known),
-        isSecurity: secret === true || protects !== undefined
-      }))
+      .map(([known, row]) => ({ known, edits: editsBetween(name, known), isSecurity: isSecurity(row) }))
       .filter(({ edits }) => edits <= MAX_EDITS)
       // If a security setting and another setting are equally similar, the name does not stand for the security setting.
       .sort((a, b) => a.edits - b.edits || Number(a.isSecurity) - Number(b.isSecurity))

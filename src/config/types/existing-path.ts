@@ -32,7 +32,6 @@ export const logo = pathType('an image file (SVG, PNG, JPEG, WebP or GIF) of up 
 
 // The Redis client reads the PEM files again for each connection, so a damaged file should be found at the start.
 export const certificates = pathType('a PEM file with one or more certificates', whyNoCertificates)
-export const certificate = pathType('a PEM file with a certificate', whyNoCertificates)
 export const keyFile = pathType('a PEM file with a private key without a passphrase', whyNoKey)
 
 const noSuchFolder = 'there is no such folder'

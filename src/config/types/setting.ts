@@ -35,11 +35,8 @@ export interface Setting<Value = unknown> {
    * is a comment in YAML and in `.env`, so it would have no effect without this error.
    */
   readonly rejectsEmpty?: true
-  /**
-   * Set if the setting decides who may sign in or read what, or for how long. A variable that resembles its variable is then an error,
-   * also one that matches the pattern.
-   */
-  readonly protects?: true | RegExp
+  /** Unknown variables that match this pattern count as misspelt variables of the setting, however many letters differ. */
+  readonly resembledBy?: RegExp
   /** True if a value in `.env` may have several lines. Of any other value, the closing quotation mark is probably missing. */
   readonly severalLines?: true
   /** What the file at the path in this setting contains, if it must not be public. */
@@ -54,6 +51,11 @@ export interface Setting<Value = unknown> {
 export interface Row extends Setting {
   readonly key: string
   readonly env: string
+}
+
+/** True if the setting is a secret, or decides who may sign in or read what, or for how long. */
+export function isSecurity({ key, secret }: Row): boolean {
+  return secret === true || /^(access|forwardAuth|session)\./.test(key)
 }
 
 /** Returns the names of the groups, which are the parts of the keys before the dot, in the order of the table. */
