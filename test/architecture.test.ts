@@ -30,11 +30,11 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^got$/, ['provider']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'app.ts', 'server', 'demo']],
   [/^ioredis$/, ['sessions']],
-  [/^undici$/, ['web', 'demo']],
+  [/^undici$/, ['web', 'demo', 'testing']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
   [/^(prom-client|@opentelemetry\/.+)$/, ['base']],
-  [/^jose$/, ['provider']],
+  [/^jose$/, ['provider', 'demo']],
   [/^(cosmiconfig|yaml|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']

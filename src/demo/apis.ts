@@ -2,9 +2,10 @@
  * The APIs of the demo: the user info endpoint, and the hubs, to which the API proxy of a demo forwards requests. As with Autodesk
  * Platform Services, user info requires only a valid access token, while the hubs require one with a certain scope.
  */
-import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { jwtVerify } from 'jose'
 import type Koa from 'koa'
-import { paths } from './platform.js'
+import { audience, paths } from './platform.js'
 import type { Users } from './users.js'
 
 const REQUIRED_SCOPE = 'data:read'
@@ -14,18 +15,12 @@ type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
 export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number) {
   const key = createPublicKey({ key: signingKey, format: 'jwk' })
   /** Returns the user id and the scopes if this demo issued the access token of a request and it has not expired. */
-  return function readAccessToken(ctx: Koa.Context) {
-    const token = /^bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/i.exec(ctx.get('Authorization'))
-    const [, header, payload, signature] = token ?? []
-    if (!header || !payload || !signature) return undefined
-    if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
-      return undefined
-    // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed with the same key,
-    // but is not accepted as an access token, because it has no `userid`.
-    const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    const { exp, userid, scope } = claims
-    if (typeof exp !== 'number' || exp * 1000 <= now() || typeof userid !== 'string') return undefined
-    return { userId: userid, scopes: scope as readonly string[] }
+  return async function readAccessToken(ctx: Koa.Context) {
+    const [, token = ''] = /^bearer (.+)$/i.exec(ctx.get('Authorization')) ?? []
+    // An ID token is signed with the same key, but has a different audience.
+    const options = { audience, currentDate: new Date(now()), requiredClaims: ['exp'] }
+    const { payload } = (await jwtVerify(token, key, options).catch(() => undefined)) ?? {}
+    return payload && { userId: String(payload.userid), scopes: payload.scope as readonly string[] }
   }
 }
 
@@ -38,7 +33,7 @@ export function userInfo(readAccessToken: AccessTokenReader, users: Users): Koa.
   return async function userInfo(ctx, next) {
     if (ctx.path !== paths.userInfo || (ctx.method !== 'GET' && ctx.method !== 'POST')) return next()
     ctx.set('Cache-Control', 'no-store')
-    const token = readAccessToken(ctx)
+    const token = await readAccessToken(ctx)
     const user = token && users.find(token.userId)
     if (!user) {
       ctx.status = 401
@@ -70,7 +65,7 @@ export function demoRules(origin: string): string[] {
 export function hubs(readAccessToken: AccessTokenReader): Koa.Middleware {
   return async function hubs(ctx, next) {
     if (!/^\/project\/v1\/hubs\/?$/.test(ctx.path)) return next()
-    const token = readAccessToken(ctx)
+    const token = await readAccessToken(ctx)
     if (!token)
       reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
     else if (!token.scopes.includes(REQUIRED_SCOPE)) {

@@ -3,8 +3,8 @@
  * sends. Node's `fetch` cannot replace it, because it has no cookies and always sends `Sec-Fetch-Mode: cors`, which the
  * login rejects.
  */
-import http, { type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { Agent, type Dispatcher, request } from 'undici'
 
 export interface TestBrowser {
   /**
@@ -32,6 +32,8 @@ const PAGE_TYPES = 'text/html,application/xhtml+xml,*/*;q=0.8'
 /** @param origin the origin of the application */
 export function createTestBrowser(origin: string): TestBrowser {
   const cookies = createCookies()
+  // Each request has a new connection, because idle connections would delay the end of the server and the test.
+  const dispatcher = new Agent({ pipelining: 0 })
 
   async function send(address: string, { signal, ...init }: RequestInit, type: RequestType): Promise<Response> {
     // The signal is not passed to `Request`, because in jsdom it belongs to jsdom, and Node would reject it.
@@ -54,13 +56,19 @@ export function createTestBrowser(origin: string): TestBrowser {
         type === 'page' || first.credentials === 'include' || (first.credentials !== 'omit' && target.origin === origin)
       const cookie = usesCookies && cookies.for(target)
       const sent = { 'sec-fetch-site': site, ...headers, ...(cookie && { cookie }) }
-      const message = await exchange(url, { method, headers: sent, body }, signal ?? undefined)
-      if (usesCookies) cookies.store(target, message.headers['set-cookie'] ?? [])
-      const { statusCode = 0 } = message
+      const message = await request(url, {
+        method: method as Dispatcher.HttpMethod,
+        headers: sent,
+        body,
+        signal,
+        dispatcher
+      })
+      if (usesCookies) cookies.store(target, [message.headers['set-cookie'] ?? []].flat())
+      const { statusCode } = message
       const location = REDIRECTS.has(statusCode) ? message.headers.location : undefined
       if (location === undefined || first.redirect === 'manual')
         return responseOf(message, { url, method, redirected: redirects > 0 })
-      message.resume()
+      await message.body.dump()
       if (first.redirect === 'error')
         throw new TypeError(`${address} redirects to ${location}, but redirect is "error"`)
       if (redirects === MAX_REDIRECTS) throw new TypeError(`${address} leads to more than ${MAX_REDIRECTS} redirects`)
@@ -102,48 +110,20 @@ function farther(one: Site, other: Site): Site {
   return order[Math.max(order.indexOf(one), order.indexOf(other))] ?? other
 }
 
-interface Sent {
-  readonly method: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | undefined
-}
-
-function exchange(url: string, { method, headers, body }: Sent, signal?: AbortSignal): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    // Each request has a new connection, because idle connections would delay the end of the server and the test.
-    let received: IncomingMessage | undefined
-    const request = http.request(url, { method, headers, agent: false }, message => {
-      received = message
-      message.once('close', () => signal?.removeEventListener('abort', abort))
-      resolve(message)
-    })
-    const abort = () => {
-      reject(signal?.reason)
-      // If the headers have arrived, the body of the response fails.
-      ;(received ?? request).destroy(signal?.reason)
-    }
-    request.once('error', reject)
-    if (signal?.aborted) return abort()
-    signal?.addEventListener('abort', abort, { once: true })
-    request.end(body)
-  })
-}
-
 interface ResponseFacts {
   readonly url: string
   readonly method: string
   readonly redirected: boolean
 }
 
-function responseOf(message: IncomingMessage, { url, method, redirected }: ResponseFacts): Response {
-  const { statusCode = 0, statusMessage = '', rawHeaders } = message
+function responseOf(message: Dispatcher.ResponseData, { url, method, redirected }: ResponseFacts): Response {
+  const { statusCode: status, statusText } = message
   const headers = new Headers()
-  for (let index = 0; index < rawHeaders.length; index += 2)
-    headers.append(rawHeaders[index] as string, rawHeaders[index + 1] as string)
-  const hasBody = method !== 'HEAD' && statusCode !== 204 && statusCode !== 304
-  const body = hasBody ? (Readable.toWeb(message) as ReadableStream) : null
-  if (!hasBody) message.resume()
-  const response = new Response(body, { status: statusCode, statusText: statusMessage, headers })
+  for (const [name, values = []] of Object.entries(message.headers))
+    for (const value of [values].flat()) headers.append(name, value)
+  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+  const body = hasBody ? (Readable.toWeb(message.body) as ReadableStream) : null
+  const response = new Response(body, { status, statusText, headers })
   return Object.defineProperties(response, { url: { value: url }, redirected: { value: redirected } })
 }
 
