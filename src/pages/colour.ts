@@ -36,11 +36,6 @@ export function accentStyle(accent: string): string {
 `
 }
 
-/** Returns the WCAG contrast ratio of two colours, from 1 to 21. */
-export function contrastOf(one: string, other: string): number {
-  return contrast(parseColour(one), parseColour(other))
-}
-
 function readableShade(colour: Rgb, backgrounds: readonly Rgb[], towards: Rgb): Rgb {
   for (let step = 0; step < STEPS; step++) {
     const shade = mix(colour, towards, step / STEPS)
@@ -54,7 +49,8 @@ function mix(colour: Rgb, towards: Rgb, share: number): Rgb {
   return [channel(0), channel(1), channel(2)]
 }
 
-function contrast(one: Rgb, other: Rgb): number {
+/** Returns the WCAG contrast ratio of two colours, from 1 to 21. */
+export function contrast(one: Rgb, other: Rgb): number {
   const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number]
   return (lighter + 0.05) / (darker + 0.05)
 }
@@ -68,7 +64,7 @@ function luminance(colour: Rgb): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-function parseColour(colour: string): Rgb {
+export function parseColour(colour: string): Rgb {
   const digits = colour.slice(1)
   const long = digits.length === 3 ? digits.replace(/./g, '$&$&') : digits
   const [red = 0, green = 0, blue = 0] = Buffer.from(long, 'hex')

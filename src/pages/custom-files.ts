@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import { errorCode } from '../base/error-code.js'
+import { whyUnreadable } from '../base/text-file.js'
 
 /** The operator's files cannot be used. Each problem is a sentence about one file, without a full stop. */
 export class PageFilesError extends Error {
@@ -54,13 +55,6 @@ export function readLogo(path: string): string {
   throw fileError(path, `is not in an image format that every browser supports. ${advice}`)
 }
 
-/** Explains an error of the operating system. The result continues a sentence that begins with the path. */
-export function whyUnreadable(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
-  return `cannot be read, because ${code === 'EACCES' ? 'this user may not read it' : `the system reports ${code ?? message}`}`
-}
-
 function readBytes(path: string, maxBytes: number): Buffer {
   try {
     const stats = statSync(path)
@@ -69,7 +63,7 @@ function readBytes(path: string, maxBytes: number): Buffer {
     return readFileSync(path)
   } catch (error) {
     if (error instanceof PageFilesError) throw error
-    throw fileError(path, `${whyUnreadable(error)}. Use the path of a file.`)
+    throw fileError(path, `cannot be read, because ${whyUnreadable(error)}. Use the path of a file.`)
   }
 }
 

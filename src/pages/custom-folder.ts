@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileError, PageFilesError, readText, whyUnreadable } from './custom-files.js'
+import { whyUnreadable } from '../base/text-file.js'
+import { fileError, PageFilesError, readText } from './custom-files.js'
 import { parseTexts } from './custom-texts.js'
 import { parseTemplate, type Template } from './template.js'
 import { builtInTexts, type Texts } from './texts.js'
@@ -53,7 +54,9 @@ function fileNamesIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(name => /\.(html|json)$/i.test(name) && !name.startsWith('.'))
   } catch (error) {
-    throw new PageFilesError([`the folder ${folder} ${whyUnreadable(error)}. Use the path of a folder.`])
+    throw new PageFilesError([
+      `the folder ${folder} cannot be read, because ${whyUnreadable(error)}. Use the path of a folder.`
+    ])
   }
 }
 

@@ -1,9 +1,11 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { accentStyle, contrastOf } from '#src/pages/colour.js'
+import { accentStyle, contrast, parseColour } from '#src/pages/colour.js'
 import { pageStyle } from '#src/pages/index.js'
 
 const LEAST = 4.5
+
+const contrastOf = (one: string, other: string) => contrast(parseColour(one), parseColour(other))
 
 // The colours behind the text, first those of light mode and then those of dark mode.
 const backgrounds = [...pageStyle.matchAll(/--(?:page|card): (#\w+);/g)].map(([, colour]) => colour)

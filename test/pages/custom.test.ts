@@ -45,7 +45,7 @@ test('a file that is no logo is refused, and the message names the file and what
     ['page.svg', format],
     ['text.png', format],
     ['large.png', /32784 bytes\. At most 32768 bytes/],
-    ['missing.png', /does not exist/],
+    ['missing.png', /cannot be read, because there is no such file/],
     ['', /is not a file/]
   ] as const) {
     const error = t.throws(() => readLogo(join(folder, file)), { instanceOf: PageFilesError, message: problem })
@@ -124,7 +124,10 @@ test('a file that is not in UTF-8 or cannot be read is refused', async t => {
   const assertRefused = (path: string, message: RegExp) => t.throws(() => readPagesFolder(path), { message })
   assertRefused(folder, /de\.json is not in UTF-8/)
   for (const missing of ['no', 'de.json']) {
-    assertRefused(join(folder, missing), new RegExp(`${missing} does not exist\\. Use the path of a folder\\.$`))
+    assertRefused(
+      join(folder, missing),
+      new RegExp(`${missing} cannot be read, because there is no such file\\. Use the path of a folder\\.$`)
+    )
   }
   if (process.getuid?.() === 0) return
   await chmod(join(folder, 'de.json'), 0)

@@ -16,9 +16,6 @@ export interface Variable {
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 // Other programs also have variables with these prefixes, so such a variable is never a problem because of its spelling.
 const sharedPrefix = /^(REDIS|LOG)_/i
-// Node or a package reads these from the environment of the process.
-const notInDotEnv =
-  /^(NODE_(OPTIONS|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|USE_\w+)|UV_THREADPOOL_SIZE|SSL_CERT_(FILE|DIR)|OTEL_\w+|(HTTPS?|ALL|NO)_PROXY)$/i
 
 /**
  * True for the variables that Kubernetes sets in every container for a service, such as REDIS_SERVICE_HOST and REDIS_PORT for the
@@ -68,15 +65,9 @@ export function createNames(rows: readonly Row[]) {
      */
     ofVariable(variable: Variable): SettingsFinding | undefined {
       const { name, place } = variable
-      const isInDotEnv = place !== ''
       if (known.has(name)) return undefined
-      const respelt = isInDotEnv ? respelling(name) : undefined
+      const respelt = place === '' ? undefined : respelling(name)
       if (respelt) return respelt
-      if (isInDotEnv && notInDotEnv.test(name)) {
-        const message =
-          'has no effect, because only settings of this server are read from .env. Set it in the environment of the process.'
-        return { key: name, source: 'variable in .env', message, isWarning: true }
-      }
       if (!(ourPrefix.test(name) || sharedPrefix.test(name)) || isServiceLink(variable)) return undefined
       const best = nearest(name.toUpperCase())
       const found = { key: shown(name), source: `variable${place}` }
