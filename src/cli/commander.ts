@@ -19,12 +19,9 @@ type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
  */
 export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
   const [first, ...others] = terminal.args
-  const given = first === 'help' ? ['--help', ...others] : terminal.args
-  const word = wordAfterHelp(given)
-  // For `--help check`, Commander would print the help of the program. `check --help` prints the help of the command.
-  const args = commands.some(({ name }) => name === word) ? [word ?? '', '--help'] : given
+  const args = first === 'help' ? [...others, '--help'] : terminal.args
   try {
-    await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
+    await createProgram(terminal, run).parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     // After the help or the version, commander throws an error with exit code 0.
@@ -33,9 +30,9 @@ export async function parseCommandLine(terminal: Terminal, run: Run): Promise<vo
 }
 
 /** Declares the command line for commander. */
-function createProgram(terminal: Terminal, word: string | undefined, run: Run): Commander {
-  const { stdout } = terminal
-  const topic = word === 'all' ? 'all' : 'short'
+function createProgram(terminal: Terminal, run: Run): Commander {
+  const { args, stdout } = terminal
+  const topic = args.includes('all') ? 'all' : 'short'
   const program: Commander = new Commander('platform-auth-server')
     .description(description)
     .version(version(), '-V, --version', 'Print the version.')
@@ -53,10 +50,6 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     .allowExcessArguments()
     // This command is only listed. It never runs, because `parseCommandLine` replaces it.
     .helpCommand('help [command]', 'Print the help of a command. With "all", print all flags, variables and files.')
-    .addHelpText('before', () => {
-      if (word !== undefined && word !== 'all') throw unknownCommand(word)
-      return ''
-    })
     .addHelpText('after', () => `\n${textAfterHelp(program.createHelp(), topic)}`)
   const shown = new Set(mostUsed.map(key => nameOf(settingOf(key).flag ?? '')))
   const ofDefault = defaultCommand.options.map(({ flags, summary, group = '' }) =>
@@ -104,13 +97,6 @@ function rejectIgnored(program: Commander, { options }: CommandEntry): void {
 }
 
 const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']
-
-/** Returns the word after `--help` or `-h`, if there is one. */
-function wordAfterHelp(args: readonly string[]): string | undefined {
-  const index = args.findIndex(arg => arg === '--help' || arg === '-h')
-  const word = index === -1 ? undefined : args[index + 1]
-  return word?.startsWith('-') ? undefined : word
-}
 
 function usageErrorOf({ code, message }: CommanderError): UsageError {
   const [, word = ''] = /'(?:-\w, )?(.+)'/s.exec(message) ?? []

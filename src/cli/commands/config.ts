@@ -24,41 +24,26 @@ export const config: Command = async function config(invocation) {
   return problems.length > 0 ? exitCodes.misused : exitCodes.fine
 }
 
-type ShownSetting = Readonly<Record<'key' | 'text' | 'source', string>>
-
-/**
- * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting. If the value is
- * not the default, its source follows on the next line.
- */
+/** Formats the settings: the key, the value and its source. A value can have several lines, such as one for each proxy rule. */
 function formatSettings(
   { values, sources, problems }: Resolution,
   columns: number | undefined,
-  colours: Colours
+  { bold, dim }: Colours
 ): string {
   const rejected = new Set(problems.map(problem => problem.key))
-  const rows = settingKeys.map((key): ShownSetting => {
+  const width = Math.max(...settingKeys.map(key => key.length))
+  const rows = settingKeys.map(key => {
     const source = sources[key]
     const isRejected = values[key] === undefined && rejected.has(key)
     const reason = source === notGiven ? '(missing)' : '(invalid)'
-    return { key, text: isRejected ? reason : shownText(key, values), source }
+    const [text = '', ...more] = (isRejected ? reason : shownText(key, values)).split('\n')
+    const lines = [
+      `${bold(key.padEnd(width))}  ${text}  ${dim(source)}`,
+      ...more.map(line => ' '.repeat(width + 2) + line)
+    ]
+    return lines.map(line => `${wrap(line, columns, 4)}\n`).join('')
   })
-  // A value can have several lines. For example, the value of `proxy` has one line for each rule.
-  const width = (column: keyof ShownSetting) =>
-    Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
-  const [keyWidth, textWidth] = [width('key'), width('text')]
-  const isTable = columns === undefined || keyWidth + textWidth + width('source') + 4 <= columns
-  const { bold, dim } = colours
-  const asTableRow = ({ key, text, source }: ShownSetting) => {
-    const [line = '', ...more] = text.split('\n')
-    const rest = more.map(line => `${' '.repeat(keyWidth)}  ${line}\n`).join('')
-    return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(source)}\n${rest}`
-  }
-  const asLines = ({ key, text, source }: ShownSetting) => {
-    const lines = `${key} = ${text.replaceAll('\n', '\n    ')}`.split('\n').map(line => wrap(line, columns, 4))
-    const assignment = lines.join('\n').replace(key, bold(key))
-    return source === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(source, columns, 4))}\n`
-  }
-  return rows.map(isTable ? asTableRow : asLines).join('')
+  return rows.join('')
 }
 
 /**
