@@ -33,9 +33,10 @@ export type CookieNames = ReturnType<typeof cookieNames>
  * Returns the cookie names. They depend on the callback URL and not on the request, because a client can forge the
  * headers of its request. With https, the prefix `__Host-` makes browsers reject a cookie that a neighbouring host or a
  * plain-http page tries to set (RFC 6265bis section 4.1.3.2). `secure` is true if browsers may send the cookies only over https.
+ * `outage` has the time of the first page about an outage.
  */
 export function cookieNames(cookieName: string, callbackUrl: string) {
   const secure = new URL(callbackUrl).protocol === 'https:'
   const session = secure && !cookieName.startsWith('__Host-') ? `__Host-${cookieName}` : cookieName
-  return { session, login: `${session}_login`, secure }
+  return { session, login: `${session}_login`, outage: `${session}_outage`, secure }
 }

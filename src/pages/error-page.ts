@@ -42,8 +42,6 @@ export interface ErrorDetails {
   readonly homePath: string | undefined
   /** The seconds after which the browser automatically asks again, or undefined if it does not. */
   readonly retryAfterSeconds?: number | undefined
-  /** The seconds after which the page loads itself again without scripts. The default is `retryAfterSeconds`. */
-  readonly refreshSeconds?: number | undefined
   /** The URL that the browser then opens. The default is the URL of the page. */
   readonly retryPath?: string | undefined
   /** The seconds after which the page offers a sign-in, too. Undefined if it would not help. */
@@ -63,7 +61,7 @@ export interface SentCookie {
  */
 export function errorPage(details: ErrorDetails, texts: Texts, language: string): Page {
   const { status, error, description, requestId, canOpenAgain, cookies = [] } = details
-  const { retryAfterSeconds, refreshSeconds, retryPath } = details
+  const { retryAfterSeconds, retryPath } = details
   const [, , topic, way, titled = topic] = explanationOf(details)
   const when = retryAfterSeconds === undefined ? undefined : delayText(retryAfterSeconds, language)
   const next = when === undefined || topic === 'mayBeOver' ? texts[topic].next : texts.busy.next
@@ -76,8 +74,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
   const waiting = html` role="status" data-while="503 504" data-seconds="${retryAfterSeconds}" data-again="${texts.busy.again}" data-next="${retryPath}" data-method="${details.asksWith ?? 'HEAD'}"`
   return {
     title: texts[titled].title,
-    refresh:
-      retryAfterSeconds === undefined ? undefined : { seconds: refreshSeconds ?? retryAfterSeconds, path: retryPath },
+    refresh: retryAfterSeconds === undefined ? undefined : { seconds: retryAfterSeconds, path: retryPath },
     body: html`<p>${texts[topic].happened}</p>
 ${cookies.length === 0 ? undefined : html`<ul>${cookies.map(({ name, bytes }) => html`<li><code>${name}</code>: ${bytes.toLocaleString(language)}</li>`)}</ul>`}
 <p${retryAfterSeconds !== undefined && canOpenAgain ? waiting : undefined}>${fillText(next, { when })}</p>

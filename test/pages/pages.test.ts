@@ -14,6 +14,7 @@ import {
   securityPolicyFor
 } from '#src/pages/index.js'
 import { english } from '#src/pages/texts.js'
+import { ERRORS } from '#src/web/errors/error-codes.js'
 
 const pages = createPages()
 const pageSecurityPolicy = pages.securityPolicy
@@ -95,8 +96,8 @@ test('the page of a lasting outage offers a sign-in after 30 seconds, unless a s
   t.is(signIn({}), undefined)
   t.is(signIn({ signInAfterSeconds: 28 }), ' hidden data-after="28"')
   t.is(signIn({ signInAfterSeconds: 0 }), '')
-  const page = errorPage({ ...outage, refreshSeconds: 40 })
-  t.true(page.includes('<noscript><meta http-equiv="refresh" content="40"></noscript>'))
+  const page = errorPage(outage)
+  t.true(page.includes('<noscript><meta http-equiv="refresh" content="2"></noscript>'))
   t.regex(page, /<p role="status" data-while="503 504" data-seconds="2" data-again="Still not available/)
 })
 
@@ -114,6 +115,24 @@ test('every error has a way on, also without a start page, of which no text then
   const page = errorPage({ ...details, homePath: undefined, status: 404, error: 'not_found' })
   t.regex(page, /<p>Check the URL for a typing mistake, or go back one page\.<\/p>\s*<div/)
   t.is(new Set(EXPLANATIONS.map(([seen]) => seen)).size, EXPLANATIONS.length)
+})
+
+test('the page of every error code has a button, whatever the request was', t => {
+  const requests: readonly Partial<ErrorDetails>[] = [
+    { canOpenAgain: true },
+    { canOpenAgain: true, isSignedIn: true },
+    { canOpenAgain: true, inLogin: true },
+    { canOpenAgain: true, frame: 'own' },
+    { canOpenAgain: true, frame: 'other' },
+    ...[undefined, 'unsent' as const, 'executed' as const].map(form => ({ form })),
+    ...(['otherSite', 'byScript', 'refused'] as const).map(refusal => ({ refusal }))
+  ]
+  for (const [error, [status]] of Object.entries(ERRORS)) {
+    for (const request of requests) {
+      const page = errorPage({ ...details, status, error, ...request })
+      t.is(page.match(/<a class="button" /g)?.length, 1, `${error} ${JSON.stringify(request)}`)
+    }
+  }
 })
 
 const kinds = [

@@ -5,13 +5,14 @@
  */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
+import { readCookie } from '../../cookie/request-cookies.js'
 import type { ErrorDetails } from '../../pages/index.js'
 import { ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { frameOf } from '../request/navigation.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
 import { promptOfLogin, returnToOf, signInUrl } from '../request/returning.js'
-import { sessionRecord } from '../request/session.js'
+import { sessionRecord, setCookie } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
 import type { Services } from '../services.js'
 import { HttpError, methodNotAllowed, type Retry } from './http-error.js'
@@ -23,7 +24,7 @@ import { httpErrorOf } from './thrown-error.js'
  * @example app.use(errors(services))
  */
 export function errors(services: Services): Middleware {
-  const { config, site, pages, log } = services
+  const { config, site, sessions, pages, log } = services
   const { homePath, homeUrl, hasStartPage, loginPath } = site
 
   return async function errors(ctx, next) {
@@ -100,13 +101,32 @@ export function errors(services: Services): Middleware {
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
       // again.
       isSignedIn: canOpenAgain && !inLogin && sessionRecord(ctx) !== undefined,
-      ...(canOpenAgain && retry && waitingTimes(retry)),
+      ...(canOpenAgain && retry && waitingTimes(ctx, retry)),
       mayBeOver: retry?.mayBeOver ?? false
     }
     ctx.body =
       diagnosis && frame !== 'other'
         ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
         : pages.errorPage(details, language)
+  }
+
+  /**
+   * The longer the outage lasts, the later the page asks again. Only a cookie can tell since when a browser without scripts loads the page
+   * again and again. It expires soon after the outage.
+   */
+  function waitingTimes(ctx: Context, { afterSeconds, path, withoutTokensSeconds }: Retry) {
+    const { outage, secure } = site.cookies
+    const now = sessions.now()
+    const since = Number(readCookie(ctx.get('Cookie'), outage)) || now
+    setCookie(ctx, outage, String(since), 2 * MAX_INTERVAL_SECONDS, secure)
+    const interval = Math.min(MAX_INTERVAL_SECONDS, Math.round((now - since) / 2000))
+    return {
+      retryAfterSeconds: Math.max(afterSeconds, interval),
+      retryPath: path,
+      ...(withoutTokensSeconds !== undefined && {
+        signInAfterSeconds: Math.max(0, SIGN_IN_AFTER_SECONDS - withoutTokensSeconds)
+      })
+    }
   }
 }
 
@@ -133,15 +153,3 @@ function fieldsOf({ method, path }: Context, { status, error, reason }: HttpErro
 // After this time without tokens, a page offers a sign-in, because a provider may refuse the refreshes of a session, but no login.
 const SIGN_IN_AFTER_SECONDS = 30
 const MAX_INTERVAL_SECONDS = 60
-
-/** Without scripts, the page loads itself again. The longer the session has had no tokens, the longer is the interval. */
-function waitingTimes({ afterSeconds, path, withoutTokensSeconds: seconds }: Retry) {
-  return {
-    retryAfterSeconds: afterSeconds,
-    retryPath: path,
-    ...(seconds !== undefined && {
-      refreshSeconds: Math.max(afterSeconds, Math.min(MAX_INTERVAL_SECONDS, Math.round(seconds / 2))),
-      signInAfterSeconds: Math.max(0, SIGN_IN_AFTER_SECONDS - seconds)
-    })
-  }
-}

@@ -8,7 +8,7 @@ import { publicOrigin } from '../../helpers/config.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { customRoute, guarded, startWithRoute, withParameters } from '../support.js'
+import { customRoute, guarded, refreshOf, startDiscovered, startWithRoute, withParameters } from '../support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
@@ -165,6 +165,37 @@ test('a form that was processed, or may have been, is not sent again: the page s
   }
   error = httpError(409, true)
   t.notRegex(await send(), /may have been processed/)
+})
+
+/** Loads a page again whenever it says so, as a browser without scripts does. Returns the seconds between the loads. */
+async function intervalsOf({ browser, clock }: Pick<TestServer, 'browser' | 'clock'>, path: string, loads: number) {
+  const intervals: number[] = []
+  while (intervals.length < loads) {
+    const seconds = Number(refreshOf(await browser.navigate(path)))
+    intervals.push(seconds)
+    clock.advanceSeconds(seconds)
+  }
+  return intervals
+}
+
+test('without scripts, the page of an outage loads itself again less and less often, whether somebody is signed in or not', async t => {
+  const server = await startDiscovered(t)
+  const { browser, clock, idp } = server
+  const growing = [1, 1, 1, 2, 3, 4, 6, 9, 14, 21, 31, 47, 60, 60]
+  idp.failWhen('discovery', () => faults.tooManyRequests(1))
+  t.deepEqual(await intervalsOf(server, '/api/auth/login?return_to=/a%3Fb', 14), growing)
+  clock.advanceSeconds(120)
+  t.deepEqual(await intervalsOf(server, '/api/auth/login', 2), [1, 1], 'this is another outage')
+  idp.heal()
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.tooManyRequests(1))
+  t.deepEqual(await intervalsOf(server, guarded, 14), growing)
+  for (const value of ['x', '-1e300', 'Infinity', '9'.repeat(400)]) {
+    browser.cookies.set('platform_session_outage', value)
+    t.regex(refreshOf(await browser.navigate(guarded)) ?? '', /^([1-9]|60)$/, value)
+  }
+  t.deepEqual((await browser.fetch(guarded, { headers: asProgram })).setCookies, [])
 })
 
 test('the error page repeats nothing from the URL', async t => {
