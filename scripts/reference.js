@@ -25,7 +25,7 @@ const generated = {
     'settings',
     referenceTable(settingKeys)
   ),
-  'docs/pages/error-pages.md': withTable('docs/pages/error-pages.md', 'ways', waysTable()),
+  'docs/pages/error-pages.md': withTable('docs/pages/error-pages.md', 'ways', `${waysTable()}\n\n${moduleTable()}`),
   'config/schema.json': `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
   'config/full.yaml': fullSample(),
   // Helm can read only the files of the chart.
@@ -60,8 +60,26 @@ function waysTable() {
         : actions[way === 'tryAgainInTab' ? 'tryAgain' : way]
     seenBefore.set(label, [...(seenBefore.get(label) ?? []), seen])
   }
+  // These two have a page of their own, with the likely reasons (loginLoopPage).
+  seenBefore.get(actions.signInAgain).unshift('`login_cookie_missing`', '`session_cookie_missing`')
   const rows = [...seenBefore].map(([label, seen]) => `| ${label} | ${seen.join(', ')} |`)
   return ['| main button | seen |', '|---|---|', ...rows].join('\n')
+}
+
+/** Returns a Markdown table with one row for each error of the module. Throws if the module has another error. */
+function moduleTable() {
+  const ways = {
+    SignInLoopError: 'a button that calls `signIn`',
+    SignInPreventedError: 'the text stays; sign in in a new tab, and send it again',
+    DOMException: 'your `signal` has ended the wait; call again',
+    Error: 'its message names the URL and what to check'
+  }
+  const module = read('src/pages/client/client.js')
+  const thrown = [...module.matchAll(/\b(?:throw|\?\?) new (\w+)/g)].map(([, name]) => name)
+  const missing = [...new Set(thrown)].filter(name => !(name in ways))
+  if (missing.length > 0) throw new Error(`these errors of the module have no way on: ${missing.join(', ')}`)
+  const rows = Object.entries(ways).map(([name, way]) => `| \`${name}\` | ${way} |`)
+  return ['| error of the module | way on |', '|---|---|', ...rows].join('\n')
 }
 
 /**

@@ -131,9 +131,9 @@ export function errors(services: Services): Middleware {
 }
 
 /** Returns undefined if the error itself says what became of the form. */
-function formOf(ctx: Context, { status, retry }: HttpError): ErrorDetails['form'] {
+function formOf(ctx: Context, { status }: HttpError): ErrorDetails['form'] {
   if (wasExecuted(ctx)) return status >= 500 ? 'executed' : undefined
-  return status === 401 || retry ? 'unsent' : undefined
+  return status === 401 || status === 503 ? 'unsent' : undefined
 }
 
 const NEEDS_ANOTHER_LOGIN = new Set<string>([
