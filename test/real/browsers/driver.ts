@@ -37,8 +37,10 @@ const COMMANDS = {
 
 // No command waits until a page is loaded, because several tabs load theirs at the same time.
 const CAPABILITIES = { pageLoadStrategy: 'none', unhandledPromptBehavior: 'accept' }
-// WebKitWebDriver sometimes never responds.
 const COMMAND_MS = 60_000
+// WebKitWebDriver never responds to a script that it gets while the tab changes its process, at a redirect to another site. The page
+// is complete all the same, and the next script has a result.
+const SCRIPT_MS = 10_000
 const MINI_BROWSER = '/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser'
 
 /** By name: the program that must be installed, and how to start it. */
@@ -71,6 +73,8 @@ export async function startBrowser(t: Teardown, name: keyof typeof BROWSERS) {
     send,
     run,
     open: (url: string) => send('open', { url }),
+    /** Opens a URL from the page, without waiting for a response. The script ends before, because the page's unload would lose its result. */
+    leaveFor: (url: string) => run(`void setTimeout(() => location.assign(${JSON.stringify(url)}))`),
     back: () => send('back'),
     url: () => send('url') as Promise<string>,
     click: async (selector: string) => send('click', { id: await element(selector) }),
@@ -89,7 +93,7 @@ async function startWebKit(t: Teardown) {
   const args = ['-a', 'WebKitWebDriver', `--port=${port}`]
   await startService(t, { command: 'xvfb-run', args }, () => hasStatus(`${base}/status`, 200))
   const call = async (method: string, path: string, body?: unknown) => {
-    const signal = AbortSignal.timeout(COMMAND_MS)
+    const signal = AbortSignal.timeout(path.endsWith('execute/sync') ? SCRIPT_MS : COMMAND_MS)
     const sent = body === undefined ? { method, signal } : { method, signal, body: JSON.stringify(body) }
     const response = await fetch(base + path, sent)
     const { value } = (await response.json()) as { value: { error?: string; message?: string } | null }

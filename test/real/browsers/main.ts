@@ -67,9 +67,10 @@ const steps: Readonly<Record<string, Step>> = {
   async 'a PDF of an API in a tab'(b, { url }, { check }) {
     await b.open(`${url}api/auth/login?return_to=/api/file.pdf`)
     await b.until('location.pathname === "/api/file.pdf"')
-    // WebKitGTK shows the PDF in a frame.
+    // WebKitGTK shows the PDF in a frame, and Firefox in the page.
+    await b.until('document.querySelector("iframe, .textLayer") !== null')
     const width = await b.run('(document.querySelector("iframe") ?? document.body).offsetWidth / innerWidth')
-    await b.send('showFrame', { id: 0 }).catch(() => {})
+    if (await b.run('frames.length > 0')) await b.send('showFrame', { id: 0 })
     await b.sees('A document')
     check('it fills the tab', Number(width) > 0.9, String(width))
   },
@@ -91,15 +92,15 @@ const steps: Readonly<Record<string, Step>> = {
     for (let round = 0; round < runs; round++) {
       for (const tab of tabs) {
         await b.show(tab)
-        await b.open(`${url}healthz`)
-        await b.sees('ok')
+        await b.open(`${url}healthz?${round}`)
+        await b.until(`location.search === '?${round}' && document.readyState === 'complete'`)
       }
       await b.send('clearCookies')
       restart()
       for (const [index, tab] of tabs.entries()) {
         await b.show(tab)
         // Firefox does not return from `open` before the server has responded.
-        await b.run(`void location.assign('${url}api/auth/login?return_to=/api/pages/${index}')`)
+        await b.leaveFor(`${url}api/auth/login?return_to=/api/pages/${index}`)
       }
       for (const [index, tab] of tabs.entries()) {
         await b.show(tab)
