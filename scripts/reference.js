@@ -70,9 +70,9 @@ function waysTable() {
 function moduleTable() {
   const ways = {
     SignInLoopError: 'a button that calls `signIn`',
-    SignInPreventedError: 'the text stays; sign in in a new tab, and send it again',
-    DOMException: 'your `signal` has ended the wait; call again',
-    Error: 'its message names the URL and what to check'
+    SignInPreventedError: 'a sign-in in a new tab, then the same call',
+    DOMException: 'the same call',
+    Error: 'as its message says'
   }
   const module = read('src/pages/client/client.js')
   const thrown = [...module.matchAll(/\b(?:throw|\?\?) new (\w+)/g)].map(([, name]) => name)
