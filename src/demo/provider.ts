@@ -153,60 +153,36 @@ function signOutForm({ oidc }: KoaContextWithOIDC) {
   return { action: oidc.urlFor('end_session_confirm'), xsrf: String(oidc.session?.state?.secret) }
 }
 
-interface StoredRecord {
-  payload: AdapterPayload
-  expiresAt: number
-}
-
 /**
- * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, …) has separate maps of
- * limited size.
- *
- * A used refresh token must be recognized when it is used again, so the records of used tokens are kept. They have a
- * separate map, because every refresh adds such a record, and the many used tokens of one session must not evict the
- * valid token of another session.
- * @param maxRecords the maximum number of valid records and of used records, for each kind; the oldest are evicted
- *   first
+ * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, …) has a separate map. A used refresh
+ * token must be recognized when it is used again, so its record is kept, too.
+ * @param maxRecords the maximum number of records of each kind; the oldest are evicted first
  */
-export function createStore({ now, maxRecords = 10_000 }: { now: () => number; maxRecords?: number }): AdapterFactory {
+export function createStore({ now, maxRecords = 100_000 }: { now: () => number; maxRecords?: number }): AdapterFactory {
   return function createAdapter() {
-    const live = createExpiringMap<StoredRecord>(maxRecords, now)
-    const spent = createExpiringMap<StoredRecord>(maxRecords, now)
+    const records = createExpiringMap<AdapterPayload>(maxRecords, now)
 
     return {
       async upsert(id, payload, expiresIn = Number.POSITIVE_INFINITY) {
-        const ttlMs = expiresIn * 1000
-        live.set(id, { payload, expiresAt: now() + ttlMs }, ttlMs)
+        records.set(id, payload, expiresIn * 1000)
       },
-      async find(id) {
-        return (live.get(id) ?? spent.get(id))?.payload
-      },
+      find: async id => records.get(id),
       async findByUid(uid) {
         // When a session gets a new id, oidc-provider stores the session again with the same uid, so the newest record
         // with this uid is the right record.
         let found: AdapterPayload | undefined
-        for (const [, { payload }] of live.entries()) if (payload.uid === uid) found = payload
+        for (const [, payload] of records.entries()) if (payload.uid === uid) found = payload
         return found
       },
       // Only the device flow uses user codes, and the demo does not support that flow.
-      async findByUserCode() {
-        return undefined
-      },
+      findByUserCode: async () => undefined,
       async consume(id) {
-        const entry = live.get(id)
-        if (!entry) return
-        live.delete(id)
-        const payload = { ...entry.payload, consumed: Math.floor(now() / 1000) }
-        spent.set(id, { payload, expiresAt: entry.expiresAt }, entry.expiresAt - now())
+        const payload = records.get(id)
+        if (payload) payload.consumed = Math.floor(now() / 1000)
       },
-      async destroy(id) {
-        live.delete(id)
-        spent.delete(id)
-      },
+      destroy: async id => records.delete(id),
       async revokeByGrantId(grantId) {
-        for (const records of [live, spent]) {
-          for (const [id, { payload }] of records.entries()) if (payload.grantId === grantId) records.delete(id)
-        }
+        for (const [id, payload] of records.entries()) if (payload.grantId === grantId) records.delete(id)
       }
     }
   }
