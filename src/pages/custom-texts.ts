@@ -11,21 +11,22 @@ import { builtInTexts, english, type Texts } from './texts.js'
  */
 export function parseTexts(content: string, path: string, language: string): Texts {
   const given = parseObject(content, path)
-  const problems: string[] = []
-  const texts = new Map<string, string>()
-  for (const [key, value] of entriesOf(given)) {
-    const problem = keys.includes(key) ? problemOfText(key, value) : unknownKey(key)
-    if (problem !== undefined) problems.push(problem)
-    texts.set(key, String(value))
-  }
+  const entries = new Map(entriesOf(given))
+  const problems = [...entries].flatMap(
+    ([key, value]) => (keys.includes(key) ? problemOfText(key, value) : unknownKey(key)) ?? []
+  )
   const builtIn = builtInTexts[language]
-  const missing = builtIn ? [] : keys.filter(key => !texts.has(key))
+  const missing = builtIn ? [] : keys.filter(key => !entries.has(key))
   if (missing.length > 0) {
     const reason = `the server has no built-in texts for ${language}`
     problems.push(`lacks texts, and ${reason}. Add ${missing.join(', ')}.`)
   }
   if (problems.length > 0) throw fileError(path, ...problems)
-  return withTexts(builtIn ?? english, texts)
+  const merged = Object.entries(builtIn ?? english).map(([group, texts]) => [
+    group,
+    { ...texts, ...(given[group] as object | undefined) }
+  ])
+  return Object.fromEntries(merged)
 }
 
 const englishTexts = new Map(entriesOf(english))
@@ -67,14 +68,4 @@ function problemOfText(key: string, value: unknown): string | undefined {
 function unknownKey(key: string): string {
   const group = keys.filter(known => known.split('.', 1)[0] === key.split('.', 1)[0])
   return `has the unknown text ${JSON.stringify(key)}. The known texts are ${(group.length > 0 ? group : keys).join(', ')}.`
-}
-
-function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {
-  const merged = Object.entries<Readonly<Record<string, string>>>(base).map(([group, members]) => [
-    group,
-    Object.fromEntries(
-      Object.entries(members).map(([name, builtIn]) => [name, texts.get(`${group}.${name}`) ?? builtIn])
-    )
-  ])
-  return Object.fromEntries(merged) as Texts
 }
