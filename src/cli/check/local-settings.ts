@@ -1,9 +1,6 @@
-import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
-import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { join, relative, sep } from 'node:path'
-import { connect as connectTls } from 'node:tls'
 import { errorCode } from '../../base/error-code.js'
 import type { LoadedConfig } from '../../config/load.js'
 import { outboundProxy } from '../../config/outbound-proxy.js'
@@ -14,7 +11,6 @@ import { type ConfigError, type ConfigProblem, describeProblem } from '../../con
 import { isProtectedFile } from '../../config/types/protected-files.js'
 import { maskUrl } from '../../config/types/urls.js'
 import type { Mode } from '../../login/mode.js'
-import { openTunnel } from '../../provider/outbound.js'
 import { quirksOf } from '../../provider/quirks.js'
 import { isWellKnown } from '../../web/static/open-inside.js'
 import { messageOf } from '../terminal/expected-errors.js'
@@ -132,27 +128,20 @@ export function checkProxy({ apiProxy: { rules } }: Config): Promise<Finding[]> 
 
 async function checkUpstream(origin: string): Promise<Finding> {
   const { protocol, hostname, host, port } = new URL(origin)
-  const timeoutMs = UPSTREAM_SECONDS * 1000
-  // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
-  const address = hostname.replace(/^\[|\]$/g, '')
-  const isTls = protocol === 'https:'
-  const target = { host: address, port: Number(port || (isTls ? 443 : 80)) }
-  const proxy = isTls ? outboundProxy(origin) : undefined
+  const proxy = protocol === 'https:' ? outboundProxy(origin) : undefined
+  const { createConnector } = await import('../../web/proxy/upstream.js')
+  const connect = createConnector({ connectTimeoutMs: UPSTREAM_SECONDS * 1000, proxyFor: () => proxy })
   try {
-    const way = proxy === undefined ? target : { socket: await openTunnel(proxy, origin, timeoutMs) }
-    const socket = isTls ? connectTls({ ...way, ...(!isIP(address) && { servername: address }) }) : connectPlain(target)
-    await opened(socket, isTls ? 'secureConnect' : 'connect', timeoutMs)
+    await new Promise<void>((resolve, reject) =>
+      connect({ protocol, hostname, host, port }, (error, socket) => {
+        socket?.destroy()
+        if (error) reject(error)
+        else resolve()
+      })
+    )
     return ok`${origin} accepts connections${proxy === undefined ? '' : ` through the proxy ${maskUrl(proxy)}`}.`
   } catch (error) {
     const checked = { host, setting: 'apiProxy.rules', timeoutSeconds: UPSTREAM_SECONDS }
     return failed`${explainCallError(errorCode(error), proxy, checked)}`
   }
-}
-
-/** Waits until a connection works, and closes it again. */
-async function opened(socket: Socket, whenOpen: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
-  // A connection that the other side closes can emit a second error, for example a TLS alert after ECONNRESET.
-  socket.on('error', () => {})
-  socket.setTimeout(timeoutMs, () => socket.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })))
-  await once(socket, whenOpen).finally(() => socket.destroy())
 }

@@ -22,7 +22,7 @@ export function explainConnectionError(
     '^EAI_': `DNS did not respond to the query for ${host} (${shown}). Next: Check the DNS servers of this machine or container.`,
     '^ECONNREFUSED$': `${host} refuses connections (${shown}). Next: Check host and port${inSetting}. If they are right, no server listens there or a firewall rejects the connection.`,
     '^E(NET|HOST)UNREACH$': `There is no network route to ${host} (${shown}). Next: Check the network and the firewall of this machine.`,
-    '^ETIMEDOUT$': `${host} did not respond within ${timeoutSeconds} s. Next: Check whether a firewall blocks the connection, or whether this machine needs a proxy (HTTPS_PROXY).`,
+    '^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$': `${host} did not respond within ${timeoutSeconds} s. Next: Check whether a firewall blocks the connection, or whether this machine needs a proxy (HTTPS_PROXY).`,
     '^(ECONNRESET|ECONNABORTED|EPIPE)$': `${host} closed the connection (${shown}). Next: Check again. If the problem persists, look for a firewall or proxy between this machine and that host.`,
     '^CERT_HAS_EXPIRED$': `The certificate of ${host} has expired (${shown}). Next: Check the clock of this machine. If the clock is right, the operator of that host must renew the certificate.`,
     '^CERT_NOT_YET_VALID$': `The certificate of ${host} is not valid yet (${shown}). Next: Check the clock of this machine, which is probably behind.`,

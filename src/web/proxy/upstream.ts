@@ -90,11 +90,9 @@ export interface UpstreamOptions {
 // The time after which an open response is checked again, in milliseconds.
 const CHECK_INTERVAL_MS = 500
 
-export function createUpstreams({ connectTimeoutMs, proxyFor = () => undefined, ca }: UpstreamOptions) {
+export function createUpstreams(options: UpstreamOptions) {
   const hosts = new Map<string, Connections>()
-  const trusted = ca !== undefined && { ca }
-  const connectDirectly = buildConnector({ timeout: connectTimeoutMs, ...connectOptions(connectTimeoutMs), ...trusted })
-  const connect = tunnelling(connectDirectly, proxyFor, connectTimeoutMs)
+  const connect = createConnector(options)
   const open = createOpenRequests()
 
   function connectionsTo(origin: string): Connections {
@@ -117,17 +115,15 @@ export function createUpstreams({ connectTimeoutMs, proxyFor = () => undefined, 
  * Returns a connector that opens a tunnel for each https origin for which `proxyFor` returns a proxy. undici's own agent for proxies
  * decides differently from the client of the identity provider, and would send requests to `http://backend` through the proxy.
  */
-function tunnelling(
-  connect: buildConnector.connector,
-  proxyFor: ProxyFor,
-  timeoutMs: number
-): buildConnector.connector {
+export function createConnector(options: UpstreamOptions): buildConnector.connector {
+  const { connectTimeoutMs: timeout, proxyFor = () => undefined, ca } = options
+  const connect = buildConnector({ timeout, ...connectOptions(timeout), ...(ca !== undefined && { ca }) })
   return function connectThroughProxy(options, callback) {
     const { protocol, host = options.hostname } = options
     const origin = `https://${host}`
     const proxy = protocol === 'https:' ? proxyFor(origin) : undefined
     if (proxy === undefined) return connect(options, callback)
-    openTunnel(proxy, origin, timeoutMs).then(
+    openTunnel(proxy, origin, timeout).then(
       httpSocket => connect({ ...options, httpSocket }, callback),
       (error: Error) => callback(error, null)
     )
