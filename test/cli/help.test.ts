@@ -82,7 +82,7 @@ test('before the command is known, commander is the only package that is loaded'
     if (seen.has(file.href)) return
     seen.add(file.href)
     for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
-      /^(?:(?:import|export)\s(?:[^'"]*?\sfrom\s)?| *import\()['"]([^'"]+)['"]/gm
+      /^(?:(?:import|export)\s(?:[^'"]*?\sfrom\s)?| *import\(|\s*module\.exports = __require\()['"]([^'"]+)['"]/gm
     )) {
       if (name.startsWith('.')) walk(new URL(name, file))
       else if (!name.startsWith('node:')) packages.add(name)
