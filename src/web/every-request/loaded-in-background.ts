@@ -2,8 +2,8 @@ import type { Middleware } from 'koa'
 
 /**
  * Creates a middleware whose modules are loaded in the background, after the server has begun to listen. Loading them
- * first would delay every start: undici by 40 to 110 ms, and koa-static and koa-session together by 40 ms. Requests
- * wait until the modules are loaded. If loading fails, every request is rejected with that error.
+ * first would delay every start, undici by 40 to 110 ms. Requests wait until the modules are loaded. If loading fails, every
+ * request is rejected with that error.
  * @example app.use(loadedInBackground(async () => (await import('./proxy/middleware.js')).proxy(services)))
  */
 export function loadedInBackground(load: () => Promise<Middleware>): Middleware {

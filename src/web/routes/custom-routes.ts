@@ -1,7 +1,6 @@
 /** The middleware with which custom routes use the session. */
 import type { Context, Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
-import { loadedInBackground } from '../every-request/loaded-in-background.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
 import { protectWithSession, type TokensState } from './require-tokens.js'
@@ -14,13 +13,14 @@ type WithGate = Context & { [GATE]?: Middleware }
 /** Creates the middleware that lets the custom routes after it use `requireTokens`. */
 export function customRoutes(services: Services): Middleware {
   const protect = protectWithSession(services)
-  const provideSession = loadedInBackground(async () =>
-    (await import('./custom-route-session.js')).customRouteSession(services)
-  )
+  // Most servers have no custom routes, so koa-session is loaded when the first one is used.
+  let loading: Promise<Middleware> | undefined
   const gate: Middleware = (ctx, next) =>
-    protect(ctx, () => {
+    protect(ctx, async () => {
       provideSignal(ctx, services)
-      return provideSession(ctx, next)
+      loading ??= import('./custom-route-session.js').then(module => module.customRouteSession(services))
+      const provideSession = await loading
+      await provideSession(ctx, next)
     })
 
   return function customRoutes(ctx: WithGate, next) {
