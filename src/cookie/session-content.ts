@@ -13,16 +13,6 @@ export const MAX_CONTENT_BYTES = 64 * 1024
 // The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a bracket.
 const ZLIB_HEADER = 0x78
 
-interface Content {
-  readonly session: CookieSession
-  /** Milliseconds since the epoch. */
-  readonly loggedInAt: number
-  /** See `activeAt` in record.ts. */
-  readonly activeAt: number
-  /** The expiry when the cookie was written, in milliseconds since the epoch. */
-  readonly expire: number
-}
-
 /** @param expire the time at which the cookie expires, in milliseconds since the epoch */
 export function encodeSession(record: SessionRecord, expire: number): Buffer {
   const { id, rev, loggedInAt } = record
@@ -31,10 +21,15 @@ export function encodeSession(record: SessionRecord, expire: number): Buffer {
   return Buffer.from(JSON.stringify([loggedInAt, active - loggedInAt, expire - active, session] satisfies ContentJson))
 }
 
-/** Returns undefined if the content cannot be read. */
-export function decodeSession(plaintext: Buffer): Content | undefined {
+/**
+ * Returns the session, or the reference to it, and three times in milliseconds since the epoch: the login, the last activity
+ * (`activeAt` in record.ts), and the expiry when the cookie was written. Returns undefined if the content cannot be read.
+ */
+export function decodeSession(plaintext: Buffer) {
   const [loggedInAt, activeMs, remainingMs, content] = parse(plaintext)
-  const session = isReference(content) ? { id: content[0], rev: content[1], key: content[2] } : content
+  const session: CookieSession | undefined = isReference(content)
+    ? { id: content[0], rev: content[1], key: content[2] }
+    : content
   // Only another version of this server can have encrypted content in another form.
   if (![loggedInAt, activeMs, remainingMs].every(Number.isFinite) || !session || !isWhole(session)) return undefined
   const activeAt = Number(loggedInAt) + Number(activeMs)

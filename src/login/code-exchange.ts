@@ -6,7 +6,7 @@
  */
 import type { Logger } from 'pino'
 import { type Clock, wait, withinOrUndefined } from '../base/clock.js'
-import { type FailureReason, failureReasonOf, KnownError } from '../base/failure-reasons.js'
+import { failureReasonOf } from '../base/failure-reasons.js'
 import type { Config } from '../config/settings.js'
 import { type Identity, isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
@@ -47,33 +47,25 @@ interface CodeExchangeDependencies {
  * - `codeRejected`: the identity provider rejected the code. The first call also returns its `error`.
  * - `denied`: the account may not sign in here; its refresh token is revoked
  * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
+ * - `interrupted`: the provider exchanged the code, but throttled a later request of the same login. The code cannot be used again,
+ *   so the user must start a new login. Only the first call returns this
  * - `pending`: the exchange has not ended yet; a later call gets its result
  */
 export type CodeExchange =
-  | { readonly kind: 'fresh'; readonly record: SessionRecord; readonly scopesMissing: readonly string[] }
-  | { readonly kind: 'repeated'; readonly record: SessionRecord }
+  | {
+      readonly kind: 'fresh' | 'repeated'
+      readonly record: SessionRecord
+      /** The requested scopes that the provider has not granted. Empty if an earlier call has returned them. */
+      readonly scopesMissing: readonly string[]
+    }
   | { readonly kind: 'used' }
   | { readonly kind: 'codeRejected'; readonly error?: string }
   | { readonly kind: 'signedOut' }
+  | { readonly kind: 'interrupted'; readonly cause: ProviderError }
   | { readonly kind: 'pending' }
   | { readonly kind: 'denied'; readonly denial: Denial }
 
 export type CodeExchanges = ReturnType<typeof createCodeExchanges>
-
-/**
- * The provider exchanged the code, but throttled a later request of the same login. The code cannot be used again, so the
- * user must start a new login.
- */
-export class LoginInterruptedError extends KnownError {
-  override readonly name = 'LoginInterruptedError'
-  declare readonly cause: ProviderError
-  override readonly reason: FailureReason
-
-  constructor(cause: ProviderError) {
-    super(`the code was exchanged, but the login could not be completed: ${cause.message}`, { cause })
-    this.reason = cause.reason
-  }
-}
 
 // These characters contain 132 random bits. The id is part of the session cookie, so it should be short.
 export const ID_LENGTH = 22
@@ -95,7 +87,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     /**
      * Exchanges the code of a login, or returns the result of an earlier exchange.
      * @param onDenied gets the user of a login that is denied, also if the request has stopped waiting by then. Must not reject
-     * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
+     * @throws ProviderError if the exchange fails
      * @throws StoreUnavailableError
      */
     async exchange(transaction: LoginTransaction, code: string, onDenied: OnDenied): Promise<CodeExchange> {
@@ -120,12 +112,14 @@ type OnDenied = (denial: Denial, identity: Identity | undefined) => Promise<void
  * - `completed`: the login has all tokens, and its account is allowed
  * - `denied`: the account may not sign in here
  * - `codeRejected`: the identity provider rejected the code
+ * - `interrupted`: as in `CodeExchange`
  * - `failed`: the login has failed for good if its code was exchanged. Otherwise the exchange can be repeated.
  */
 type Attempt = { readonly result: Result } & (
   | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
   | { readonly kind: 'denied'; readonly denial: Denial; readonly identity: Identity | undefined }
   | { readonly kind: 'codeRejected'; readonly error: string }
+  | { readonly kind: 'interrupted'; readonly cause: ProviderError }
   | { readonly kind: 'failed'; readonly error: unknown }
 )
 
@@ -184,7 +178,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
   function repeated(current: Exclude<Current, { readonly kind: 'over' }>): CodeExchange {
     if (!current.record || isWithheld(current)) return { kind: 'pending' }
     userSessions?.joinAgain(current.record.id)
-    return { kind: 'repeated', record: current.record }
+    return { kind: 'repeated', record: current.record, scopesMissing: [] }
   }
 
   return async function exchangeOnce(
@@ -206,6 +200,8 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         return { kind: 'denied', denial: attempt.denial }
       case 'codeRejected':
         return { kind: 'codeRejected', error: attempt.error }
+      case 'interrupted':
+        return { kind: 'interrupted', cause: attempt.cause }
       case 'completed':
         if (current.kind === 'over') {
           revokeInBackground(idp, attempt.record.fields.refresh_token)
@@ -311,7 +307,8 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       // This login has failed for good, so it must not leave a valid refresh token behind.
       revokeInBackground(idp, ProviderError.refreshTokenOf(error) ?? state.fields.refresh_token)
       const result = { kind: 'over', end: { reason: 'failed' } } as const
-      return { kind: 'failed', error: interruptionOf(error), result }
+      const cause = throttledErrorOf(error)
+      return cause ? { kind: 'interrupted', cause, result } : { kind: 'failed', error: withoutCode(error), result }
     }
   }
 }
@@ -327,13 +324,8 @@ function endedLogin(end: End): CodeExchange {
   return end.reason === 'denied' ? { kind: 'denied', denial: end } : { kind: 'used' }
 }
 
-/**
- * Translates the error of a request that failed after the code was exchanged. The code cannot be used again, so the user must
- * start a new login.
- */
-function interruptionOf(error: unknown): unknown {
-  const throttled = throttledErrorOf(error)
-  if (throttled) return new LoginInterruptedError(throttled)
+/** Replaces the error with which the provider refused a request after it had exchanged the code. */
+function withoutCode(error: unknown): unknown {
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
   // The provider accepted the code but rejected the public scopes, so the configuration is wrong, not the code.
   const { error: code, status } = error

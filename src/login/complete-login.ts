@@ -8,7 +8,7 @@ import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/provider-error.js'
 import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
-import { type CodeExchange, type CodeExchanges, ID_LENGTH, LoginInterruptedError } from './code-exchange.js'
+import { type CodeExchange, type CodeExchanges, ID_LENGTH } from './code-exchange.js'
 import { retrySecondsOf } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import { liveSession } from './log-out.js'
@@ -82,7 +82,7 @@ type CallbackResult =
   | { readonly kind: 'notNeeded'; readonly why: StrayLogin['kind'] }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' }
-  | Exclude<CodeExchange, { readonly record: SessionRecord }>
+  | Exclude<CodeExchange, { readonly record: SessionRecord } | { readonly kind: 'interrupted' }>
   | { readonly kind: StrayLogin['kind'] }
   | { readonly kind: 'notAuthorized'; readonly error: string }
   | {
@@ -127,13 +127,11 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   }
 
   function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
-    const isCodeSpent = error instanceof LoginInterruptedError
-    const cause = isCodeSpent ? error.cause : error
-    if (!(cause instanceof ProviderError && cause.isThrottled)) return { kind: 'failed', error }
+    if (!(error instanceof ProviderError && error.isThrottled)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
-    const retrySeconds = retrySecondsOf(cause)
+    const retrySeconds = retrySecondsOf(error)
     const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
-    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
+    return { kind: 'throttled', cause: error, retry: comesTooLate ? 'login' : 'callback' }
   }
 
   /**
@@ -216,6 +214,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     const exchange = await codeExchanges.exchange(transaction, code, (denial, identity) =>
       endDenied(denial, identity, session)
     )
+    if (exchange.kind === 'interrupted') return { kind: 'throttled', cause: exchange.cause, retry: 'login' }
     if (!('record' in exchange) && exchange.kind !== 'used') return exchange
     const live = await currentSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
@@ -245,10 +244,9 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
   }
 
   async function startSession(
-    exchange: Extract<CodeExchange, { readonly record: SessionRecord }>,
+    { kind, record, scopesMissing }: Extract<CodeExchange, { readonly record: SessionRecord }>,
     replaced: CookieSession | undefined
   ): Promise<CallbackResult> {
-    const { record } = exchange
     let sealed: readonly string[]
     try {
       sealed = sessionCookie.seal(record)
@@ -259,15 +257,17 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in progress
     // could set the cookie again. If the logout cannot be stored, the store repeats it in the background.
     if (replaced && replaced.id !== record.id) await sessions.end(replaced, { reason: 'replaced' })
-    return { kind: 'signedIn', session: record, sealed, succeededAt: now(), ...outcomeOf(exchange) }
+    return {
+      kind: 'signedIn',
+      session: record,
+      sealed,
+      succeededAt: now(),
+      isRepeated: kind === 'repeated',
+      scopesMissing
+    }
   }
 
   return { currentSession, wasCompleted, completeWithCode }
-}
-
-function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRecord }>) {
-  if (exchange.kind === 'repeated') return { isRepeated: true, scopesMissing: [] }
-  return { isRepeated: false, scopesMissing: exchange.scopesMissing }
 }
 
 // A browser that restores its tabs begins the logins of all of them within this time.

@@ -29,7 +29,7 @@ export function createLevels(): (cause: string) => 'warn' | 'debug' {
  * - `coalesced`: the request waited for the refresh of another request
  * - `already_refreshed`: no token request was needed, because the store already had newer tokens
  */
-export type Success = 'succeeded' | 'coalesced' | 'already_refreshed'
+type Success = 'succeeded' | 'coalesced' | 'already_refreshed'
 
 /** The result of a refresh. */
 export interface Refreshed {
@@ -49,7 +49,7 @@ export interface Refreshed {
  * - `failed`: the tokens have not changed
  * @param success the outcome if the refresh has not failed
  */
-export function outcomeOf<Outcome extends Success>({ current, problem }: Refreshed, success: Outcome) {
+function outcomeOf({ current, problem }: Refreshed, success: Success) {
   if (current.kind === 'over') return 'rejected'
   if (current.kind === 'live' && problem === undefined) return success
   return current.record?.kind === 'half-refreshed' ? 'partial' : 'failed'
@@ -62,19 +62,17 @@ interface Waited {
   readonly requests?: number
 }
 
-interface RefreshReportOptions {
-  readonly mode: string
-  readonly metrics: Metrics
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
-export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions) {
+/** @param now returns milliseconds since the epoch */
+export function createRefreshReport(mode: string, metrics: Metrics, now: () => number) {
   return {
     ended(log: Log, sessionId: string, refreshed: Refreshed, { durationMs, success, requests }: Waited): void {
       const { current, error, calls } = refreshed
       if (calls === 0) metrics.observe('refresh_wait_seconds', durationMs / 1000)
       const outcome = outcomeOf(refreshed, success)
+      // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
+      // would only repeat it.
+      const isRepetition = requests === undefined
+      if (!isRepetition && outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome })
       const fields = {
         mode,
         outcome,
@@ -83,9 +81,6 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
         ...(requests !== undefined && { requests }),
         session: sessionHash(sessionId)
       }
-      // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
-      // would only repeat it.
-      const isRepetition = requests === undefined
       if (current.kind === 'live' && outcome === success) {
         const level = isRepetition || outcome === 'already_refreshed' ? 'debug' : 'info'
         const expires_in = Math.round((current.record.fields.expires_at - now()) / 1000)

@@ -7,13 +7,11 @@ import { type Metrics, noMetrics } from '../base/metrics.js'
 import { type CookieSession, hasTokens } from '../cookie/record.js'
 import { type Current, StoreUnavailableError } from '../sessions/index.js'
 import { createRefresh, problemOf, type RefreshDependencies } from './refresh.js'
-import { createRefreshReport, type Log, outcomeOf, type Refreshed } from './refresh-report.js'
-import { createRefreshSchedule } from './schedule.js'
+import { createRefreshReport, type Log, type Refreshed } from './refresh-report.js'
+import { createRefreshSchedule, type RefreshTimes } from './schedule.js'
 
-interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
+interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'>, RefreshTimes {
   readonly clock: Clock
-  readonly beforeExpirySeconds: number
-  readonly jitterSeconds: number
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
   readonly metrics?: Metrics
@@ -30,8 +28,8 @@ export type Refreshes = ReturnType<typeof createRefreshes>
 /** @example const current = await createRefreshes(dependencies).current(session, () => log) */
 export function createRefreshes(dependencies: RefreshesDependencies) {
   const { mode, sessions, clock, timeoutSeconds, metrics = noMetrics } = dependencies
-  const schedule = createRefreshSchedule({ ...dependencies, now: sessions.now })
-  const report = createRefreshReport({ mode: mode.name, metrics, now: sessions.now })
+  const schedule = createRefreshSchedule(dependencies, sessions.now)
+  const report = createRefreshReport(mode.name, metrics, sessions.now)
   const { refresh, withoutRefresh } = createRefresh({ ...dependencies, schedule })
   const running = new Map<string, Running>()
 
@@ -47,8 +45,6 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         const refreshed = await refresh(session, log)
         if (refreshed.current.kind !== 'over' || refreshed.calls > 0) {
           const success = refreshed.calls === 0 ? 'already_refreshed' : 'succeeded'
-          const outcome = outcomeOf(refreshed, success)
-          if (outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome })
           report.ended(log, session.id, refreshed, { durationMs: elapsedMs(), success, requests: started.requests })
         }
         return refreshed
@@ -91,7 +87,6 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         if (!(error instanceof StoreUnavailableError)) throw error
         const refreshed = withoutRefresh(session.id, problemOf(error, requestLog()), error.retryAfterSeconds)
         if (refreshed.current.kind === 'unavailable') {
-          metrics.count('refreshes_total', { outcome: 'failed' })
           const waited = { durationMs: elapsedMs(), success: 'succeeded', requests: 1 } as const
           report.ended(requestLog(), session.id, refreshed, waited)
         }

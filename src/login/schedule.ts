@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
+import type { Config } from '../config/settings.js'
 import type { SessionFields, SessionRecord } from '../cookie/record.js'
 
-interface RefreshScheduleOptions {
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  readonly beforeExpirySeconds: number
-  readonly jitterSeconds: number
-}
+/** The settings `refresh`. */
+export type RefreshTimes = Config['refresh']
 
 const CLOCK_LEEWAY_MS = 300_000
 
 export type RefreshSchedule = ReturnType<typeof createRefreshSchedule>
 
-/** Decides when the tokens of a session have to be refreshed. */
-export function createRefreshSchedule({ now, beforeExpirySeconds, jitterSeconds }: RefreshScheduleOptions) {
+/**
+ * Decides when the tokens of a session have to be refreshed.
+ * @param now returns milliseconds since the epoch
+ */
+export function createRefreshSchedule({ beforeExpirySeconds, jitterSeconds }: RefreshTimes, now: () => number) {
   function earlyRefreshMs(record: SessionRecord): number {
     const { expires_at } = record.fields
     const jitterMs = jitterSeconds > 0 ? jitterFractionOf(record) * jitterSeconds * 1000 : 0

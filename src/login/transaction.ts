@@ -57,13 +57,10 @@ type OpenedState =
 
 export type LoginTransactions = ReturnType<typeof createLoginTransactions>
 
-interface SealedState {
+interface SealedState extends LoginFacts, Pick<LoginTransaction, 'returnTo'> {
   readonly seed: string
   /** SHA-256 of the browser id. */
   readonly browser: string
-  readonly returnTo: string
-  readonly prompt?: string
-  readonly isRestart?: true
   readonly exp: number
 }
 

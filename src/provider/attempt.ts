@@ -21,8 +21,6 @@ export interface TransportRequest {
   readonly form?: Readonly<Record<string, string>>
   /** The time limit in milliseconds. The default is `timeoutMs` of `createTransport`. */
   readonly timeoutMs?: number | undefined
-  /** True if a failed GET must not be repeated. */
-  readonly isSentOnce?: true
   /** True if an open connection must not be used, because the provider may have closed all of them. */
   readonly onNewConnection?: boolean
 }

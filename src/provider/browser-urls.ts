@@ -5,8 +5,6 @@ import { homeUrlOf } from '../config/types/urls.js'
 import { type GetEndpoint, issuerOf } from './metadata.js'
 import { quirksOf } from './quirks.js'
 
-export type BrowserUrls = ReturnType<typeof createBrowserUrls>
-
 export interface AuthorizationRequest {
   readonly scope: string
   readonly state: string

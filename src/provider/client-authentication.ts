@@ -10,13 +10,6 @@ export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' 
 
 export type ClientAuthentication = ReturnType<typeof createClientAuthentication>
 
-interface ClientAuthenticationDependencies {
-  readonly platform: Config['platform']
-  readonly endpoint: GetEndpoint
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
 // RFC 7521 section 4.2.
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -24,7 +17,8 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 // the two servers.
 const ASSERTION_LIFETIME_SECONDS = 120
 
-export function createClientAuthentication({ platform, endpoint, now }: ClientAuthenticationDependencies) {
+/** @param now the clock, in milliseconds since the epoch */
+export function createClientAuthentication(platform: Config['platform'], endpoint: GetEndpoint, now: () => number) {
   const { clientId, clientAuthMethod } = platform
   const issuer = issuerOf(platform)
   let { clientSecret } = platform

@@ -57,7 +57,7 @@ export function createIdentityProvider(
   const transport = { ...given, call: watched(given.call, metadata) }
   const endpoint = createEndpoint(platform, metadata)
   const issuer = issuerOf(platform)
-  const client = createClientAuthentication({ platform, endpoint, now })
+  const client = createClientAuthentication(platform, endpoint, now)
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
     const request = { endpoint: 'token', url: await endpoint('tokenEndpoint'), timeoutMs } as const
@@ -129,15 +129,14 @@ export function createIdentityProvider(
       return userInfo
     },
     /**
-     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A failed request is
-     * not repeated, because anybody can cause such requests by sending a logout token.
+     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys.
      * @throws ProviderError if the request fails, or if the discovery document has no usable `jwks_uri`
      */
     async signingKeys(): Promise<JSONWebKeySet> {
       const { jwksUri: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('jwks', 'invalid_response', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
-      const response = await transport.call({ endpoint: 'jwks', url, isSentOnce: true })
+      const response = await transport.call({ endpoint: 'jwks', url })
       if (response.status !== 200) throw failure('jwks', response)
       const keys = isJsonObject(response.json) ? response.json.keys : undefined
       if (!Array.isArray(keys)) throw unusable('the response is not a JWK Set')
@@ -148,7 +147,7 @@ export function createIdentityProvider(
      * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation of
      * a token has no effect, so a request without a response is repeated, but each time on a new connection.
      */
-    revokeRefreshToken: createRevokeRefreshToken({ transport, endpoint, client }),
+    revokeRefreshToken: createRevokeRefreshToken(transport.call, endpoint, client),
     replaceCredentials: client.replaceCredentials,
     credentialsId: client.credentialsId
   }
@@ -169,13 +168,7 @@ function watched(call: Transport['call'], { noteRequest }: Pick<Metadata, 'noteR
   }
 }
 
-interface RevocationDependencies {
-  readonly transport: Pick<Transport, 'call'>
-  readonly endpoint: GetEndpoint
-  readonly client: ClientAuthentication
-}
-
-function createRevokeRefreshToken({ transport, endpoint, client }: RevocationDependencies) {
+function createRevokeRefreshToken(call: Transport['call'], endpoint: GetEndpoint, client: ClientAuthentication) {
   async function revoke(
     refreshToken: string,
     limits: Pick<TransportRequest, 'timeoutMs' | 'onNewConnection'>
@@ -184,7 +177,7 @@ function createRevokeRefreshToken({ transport, endpoint, client }: RevocationDep
     if (url === undefined) return
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
     const request = { endpoint: 'revocation', url, ...limits, ...(await client.authenticated(form)) } as const
-    const response = await transport.call(request)
+    const response = await call(request)
     if (response.status !== 200) throw failure('revocation', response)
   }
 

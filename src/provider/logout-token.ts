@@ -40,7 +40,7 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/
 
 export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOptions) {
   const keys = createKeyCache(idp, clock)
-  const metadata = retriedSparingly(clock, MIN_DISCOVERY_RETRY_MS, () => idp.metadata({ isSentOnce: true }))
+  const metadata = retriedSparingly(clock, MIN_DISCOVERY_RETRY_MS, idp.metadata)
 
   /**
    * Returns the checked claims of a logout token. At least one of `sid` (the login session at the provider) and `sub`

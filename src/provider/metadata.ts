@@ -41,12 +41,7 @@ export interface ProviderMetadata {
   readonly quirks: Quirks
 }
 
-/**
- * Returns the metadata of the provider.
- * @param options.isSentOnce true if a failed request for the discovery document must not be repeated. Has no effect if
- *   the metadata is already known.
- */
-export type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
+export type GetMetadata = () => Promise<ProviderMetadata>
 
 /**
  * Returns the URL of an endpoint, or undefined if the provider has none. A configured endpoint works while discovery does not.
@@ -61,16 +56,13 @@ export interface Metadata extends GetMetadata {
   noteRequest(endpoint: Endpoint, mayHaveMoved: boolean): void
 }
 
-/** The fields of a line of the log. */
-type LogFields = { readonly event: string }
-
 export interface MetadataOptions {
   /** Milliseconds since the epoch. */
   readonly now?: () => number
   /**
    * Is called once for each unusable endpoint, and when a document names a token endpoint on another origin.
    */
-  readonly report?: (fields: LogFields, problem: string) => void
+  readonly report?: (fields: { readonly event: string }, problem: string) => void
 }
 
 type Endpoints = Pick<Config['platform'], keyof typeof APS | 'timeoutSeconds'>
@@ -116,8 +108,8 @@ export function createMetadata(
   let tokenFails = false
   const reported = new Set<string>()
 
-  function metadata(options?: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
-    discovery ??= read(issuer as string, options).catch((error: unknown) => {
+  function metadata(): Promise<ProviderMetadata> {
+    discovery ??= read(issuer as string).catch((error: unknown) => {
       discovery = undefined
       throw error
     })
@@ -125,12 +117,12 @@ export function createMetadata(
     return discovery
   }
 
-  async function read(issuer: string, options: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
+  async function read(issuer: string): Promise<ProviderMetadata> {
     readAt = now()
-    const found = await discover(issuer, options)
+    const found = await discover(issuer)
     // The replicas of a server do not read at the same time.
     dueAt = now() + DAY_MS * (0.9 + 0.2 * Math.random())
-    for (const problem of found.unusable) reportOnce({ event: 'endpoint_invalid' }, problem)
+    for (const problem of found.unusable) reportOnce('endpoint_invalid', problem)
     return found
   }
 
@@ -138,21 +130,18 @@ export function createMetadata(
   async function readAgain(earlier: Promise<ProviderMetadata>): Promise<void> {
     if (Math.abs(now() - readAt) < MINUTE_MS) return
     try {
-      const [old, found] = await Promise.all([earlier, read(issuer as string, { isSentOnce: true })])
+      const [old, found] = await Promise.all([earlier, read(issuer as string)])
       candidate = candidateOf(old, found, { earlier: candidate, now: readAt, tokenFails })
       if (new URL(old.tokenEndpoint).origin !== new URL(found.tokenEndpoint).origin) {
         const both = `the token endpoint ${maskUrl(found.tokenEndpoint)} in place of ${maskUrl(old.tokenEndpoint)}`
-        reportOnce(
-          { event: 'endpoint_moved' },
-          candidate ? `it names ${both}, which does not count yet` : `it names ${both}`
-        )
+        reportOnce('endpoint_moved', `it names ${both}${candidate ? ', which does not count yet' : ''}`)
       }
       if (!candidate) discovery = Promise.resolve(found)
     } catch {}
   }
 
-  function reportOnce(fields: LogFields, problem: string): void {
-    if (!reported.has(problem)) report(fields, problem)
+  function reportOnce(event: string, problem: string): void {
+    if (!reported.has(problem)) report({ event }, problem)
     reported.add(problem)
   }
 
@@ -163,8 +152,8 @@ export function createMetadata(
     }
   })
 
-  async function discover(issuer: string, options: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
-    const response = await requestDocument(issuer, options)
+  async function discover(issuer: string): Promise<ProviderMetadata> {
+    const response = await requestDocument(issuer)
     const { status, json: document, durationMs, retryAfterSeconds } = response
     const unusable = (detail: string) =>
       new ProviderError('discovery', 'invalid_response', detail, { durationMs, status, retryAfterSeconds })
@@ -210,24 +199,20 @@ export function createMetadata(
    * Requests the discovery document, and follows redirects. Each target must be a URL that the document itself may contain, so a
    * redirect gains nothing that the document could not name. The requests have no credentials.
    */
-  async function requestDocument(issuer: string, options: Parameters<GetMetadata>[0]): Promise<TransportResponse> {
+  async function requestDocument(issuer: string): Promise<TransportResponse> {
     const startedAt = performance.now()
     const timeoutMs = platform.timeoutSeconds * 1000
     let url = discoveryUrl(issuer)
     for (let redirects = 0; ; redirects++) {
       const leftMs = Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)))
-      const response = await transport.call({ endpoint: 'discovery', url, timeoutMs: leftMs, ...options })
+      const response = await transport.call({ endpoint: 'discovery', url, timeoutMs: leftMs })
       const { status, location } = response
       if (!REDIRECTS.has(status) || location === undefined || redirects === MAX_REDIRECTS) return response
       const target = URL.canParse(location, url) ? new URL(location, url).href : location
       const problem = discoveredEndpointProblem(target, issuer)
-      if (problem === undefined) url = target
-      else
-        throw new ProviderError(
-          'discovery',
-          'invalid_response',
-          `it redirects to a URL that cannot be used: ${problem}`
-        )
+      const detail = `it redirects to a URL that cannot be used: ${problem}`
+      if (problem !== undefined) throw new ProviderError('discovery', 'invalid_response', detail)
+      url = target
     }
   }
 }

@@ -34,24 +34,7 @@ export interface TransportOptions {
   readonly tracing?: Tracing | undefined
 }
 
-export interface Transport {
-  /**
-   * Waits in the queue of this name until a slot is free, and returns a function that frees the slot. Slots limit the number of calls
-   * in progress. Calls in different queues do not delay each other.
-   * @throws ProviderError if the queue is full, or if no slot becomes free within the time limit
-   */
-  enterQueue(name: string, endpoint: Endpoint, options?: QueueOptions): Promise<() => void>
-  /**
-   * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and the waiting time
-   * counts toward its time limit. For a token request, the caller must enter a queue before this call. Returns the response,
-   * whatever its status is. Repeats a GET request once if the connection fails or the status is 500 or above, unless it has
-   * `isSentOnce`.
-   * @throws ProviderError if there is no complete response
-   */
-  call(request: TransportRequest): Promise<TransportResponse>
-  /** Closes all connections. */
-  close(): void
-}
+export type Transport = ReturnType<typeof createTransport>
 
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If the provider closed
 // a connection while this server was sending a single-use token on it, the token could be lost.
@@ -62,7 +45,7 @@ const GET_ATTEMPTS = 2
 const LIMITS: CallLimits = { inProgress: 64, waiting: 1000 }
 const NOBODY: Requester = { session: '', user: '' }
 
-export function createTransport(timeoutMs: number, options: TransportOptions = {}): Transport {
+export function createTransport(timeoutMs: number, options: TransportOptions = {}) {
   const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
   const { metrics = noMetrics, tracing, clock } = options
   const agents = createAgents(idleSocketMs, timeoutMs, proxyFor)
@@ -100,7 +83,12 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   }
 
   return {
-    async enterQueue(name, endpoint, options = {}) {
+    /**
+     * Waits in the queue of this name until a slot is free, and returns a function that frees the slot. Slots limit the number of calls
+     * in progress. Calls in different queues do not delay each other.
+     * @throws ProviderError if the queue is full, or if no slot becomes free within the time limit
+     */
+    async enterQueue(name: string, endpoint: Endpoint, options: QueueOptions = {}): Promise<() => void> {
       const record = startRecord(endpoint)
       try {
         return await enterQueue(name, endpoint, options, timeoutMs)
@@ -110,10 +98,19 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
         throw error
       }
     },
-    call: tracing ? request => sendInSpan(tracing, send, request) : send,
+    /**
+     * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and the waiting time
+     * counts toward its time limit. For a token request, the caller must enter a queue before this call. Returns the response,
+     * whatever its status is. Repeats a GET request once if the connection fails or the status is 500 or above.
+     * @throws ProviderError if there is no complete response
+     */
+    call: tracing ? (request: TransportRequest) => sendInSpan(tracing, send, request) : send,
+    /** Closes all connections. */
     close: () => agents.destroy()
   }
 }
+
+type Send = (request: TransportRequest) => Promise<TransportResponse>
 
 type EnterQueue = (name: string, endpoint: Endpoint, options: QueueOptions, limitMs: number) => Promise<() => void>
 
@@ -152,7 +149,7 @@ async function sendWithRetry(
 ): Promise<TransportResponse> {
   // A POST request is never repeated, because the provider may have received the first request, and a code or refresh
   // token may be used only once.
-  let attemptsLeft = request.form || request.isSentOnce ? 1 : GET_ATTEMPTS
+  let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
   for (;;) {
     attemptsLeft--
     try {
@@ -166,7 +163,7 @@ async function sendWithRetry(
 
 // The query of the URL and the form are not recorded, because they may contain secrets. The provider gets no trace
 // headers, because it often belongs to another organisation.
-function sendInSpan(tracing: Tracing, send: Transport['call'], request: TransportRequest): Promise<TransportResponse> {
+function sendInSpan(tracing: Tracing, send: Send, request: TransportRequest): Promise<TransportResponse> {
   const { endpoint, url, form } = request
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const attributes = {

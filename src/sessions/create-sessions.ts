@@ -5,7 +5,7 @@ import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.
 import { createProcessMemory, type ProcessMemory } from './memory.js'
 import { createPauses } from './pause.js'
 import { createRestore, createRestores } from './restores.js'
-import type { Current, Result, Revision, SessionKey, Sessions } from './session-types.js'
+import type { Current, LeaseRequest, Result, Revision, SessionKey, Work } from './session-types.js'
 import { createSessionStore, type StoreDependencies } from './store.js'
 import * as rules from './transitions.js'
 import { createUnderLease, patience, type UnderLeaseDependencies } from './under-lease.js'
@@ -23,8 +23,8 @@ interface SessionsDependencies
   readonly memory?: ProcessMemory
 }
 
-/** The sessions, and what the connection to Redis, the lists of users and the shutdown of this process need in addition. */
-export type ProcessSessions = ReturnType<typeof createSessions>
+/** The sessions of all users, shared with the other replicas. Every function takes the session or its id. */
+export type Sessions = ReturnType<typeof createSessions>
 
 /** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, hostSlots, publish, revoke, lifetimeMs }) */
 export function createSessions(dependencies: SessionsDependencies) {
@@ -109,25 +109,65 @@ export function createSessions(dependencies: SessionsDependencies) {
     }
   }
 
-  const sessions: Sessions = {
+  return {
+    /** Returns the time on the clock of the store, in milliseconds since the epoch. All replicas agree on it. */
     now: cells.now,
+    /**
+     * Reads a session, usually with one command. Never writes. The result is `unavailable` only if Redis has
+     * lost the session, or if a login has not been completed.
+     * @throws StoreUnavailableError
+     */
     current,
+    /**
+     * Returns what this process knows of a session, without reading the store. Most processes know that a session is over for good,
+     * because every such end is sent to all connected processes.
+     */
     known: store.known,
+    /**
+     * Calls `listener` once when this process learns that a session is over: after a logout, an end by the provider or by the access
+     * list, or at the end of `session.maxLifetime`. A new revision, an end of an older revision, and data loss do not end a session.
+     * If the session is already over, calls `listener` after the caller has returned to the event loop. The cost of a call does not
+     * depend on the number of sessions and listeners. Returns a function that removes the listener.
+     */
     whenOver: memory.whenOver,
-    underLease: (session, request, work) =>
+    /**
+     * Acquires the lease of a session, calls `work` under it, and stores its result. Calls `work` at most once, and only if nobody is
+     * known to have a newer revision than `session`. Otherwise, the result says where the session stands, and the caller can repeat
+     * the call with `record`. While another process has the lease, waits up to 5 seconds, outside of the queue.
+     * @param session its revision is 0 for a login
+     * @returns `unavailable` also if the tokens of `record` are still valid. If the result of a token request could not be stored,
+     *   `record` is nevertheless the new one, which this process stores later.
+     * @throws StoreUnavailableError if no lease can be acquired now; any error of `inSlot` and of `work`
+     */
+    underLease: <Session extends Revision>(session: Session, request: LeaseRequest, work: Work<Session>) =>
       underLease(session, { ...request, mayWait: request.mayWait ? patience(clock) : never }, work),
-    recover: session => underLease(session, { mayWait: patience(clock) }, nothing),
-    change: (record, stored) =>
+    /**
+     * Waits at most 5 seconds until another process has restored a session that Redis has lost. The first call starts the recovery
+     * time, after which the session is over.
+     * @throws StoreUnavailableError
+     */
+    recover: (session: Revision) => underLease(session, { mayWait: patience(clock) }, nothing),
+    /**
+     * Returns the newest record with the fields that a request handler has changed. If the session is kept in Redis, stores it as a
+     * new revision. Returns undefined if the session is over.
+     * @param stored the session after the changes of the handler; its tokens are ignored
+     * @throws StoreUnavailableError if the change cannot be stored now; SessionTooLargeError
+     */
+    change: (record: SessionRecord, stored: object) =>
       isKeptInRedis(record) ? changeInRedis(record, stored) : changeInCookie(record, stored),
+    /**
+     * Ends a session for good in all processes. `record` is its newest known record, so that its refresh token can be revoked.
+     * `isStored` is false if the end could not be stored now. In this case, this process stores it later. Does not reject if the
+     * store is unavailable. The reason is a logout by default.
+     */
     end,
-    pause(of, ms) {
+    /** Asks all processes to send no token request of a login or a refresh for `ms` milliseconds. */
+    pause(of: 'login' | 'refresh', ms: number): void {
       pauses[of].begin(ms)
       void publish({ kind: of === 'login' ? 'loginPause' : 'pause', ms })
     },
-    pausedMs: of => pauses[of].leftMs(of === 'login')
-  }
-  return {
-    ...sessions,
+    /** Returns the milliseconds until a token request of a login, or the first token request of a refresh, may be sent. */
+    pausedMs: (of: 'login' | 'refresh') => pauses[of].leftMs(of === 'login'),
     newest: memory.newest,
     read: store.read,
     receive,

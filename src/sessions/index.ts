@@ -40,6 +40,7 @@ import { type Cell, isLogin } from './transitions.js'
 import { createUserSessions, type UserList } from './users/user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
+export type { Sessions } from './create-sessions.js'
 export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis/redis-database.js'
 export type * from './session-types.js'
 export type { Denial, End, RefusalSeries, Suspicion } from './transitions.js'
@@ -95,7 +96,7 @@ export function createStores(config: Config, options: StoreOptions) {
   const cells = {
     sessions: redis
       ? createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs))
-      : createMemoryCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
+      : createMemoryCells(clock.now, sessionLifetimeMs),
     lists: values<UserList>('user', 'user sessions', lifetimeMs),
     names: values<readonly string[]>('user-name', 'user names', lifetimeMs),
     usedTokens: values<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),

@@ -8,12 +8,6 @@ interface Version {
   readonly entry: Entry
 }
 
-interface MemoryCellsOptions<Record> {
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  readonly lifetimeMs: (cell: Cell<Record>) => number
-}
-
 interface Limits {
   readonly cells?: number
   readonly logins?: number
@@ -29,6 +23,7 @@ const MAX_LOGINS = 50_000
 
 /**
  * Creates the cells of sessions.
+ * @param now returns milliseconds since the epoch
  * @param limits `cells` is the maximum number of sessions. At this limit, a change with `mayFail` is refused if it needs a new cell.
  *   Above the other limits, the oldest ones are dropped:
  * - `records`: Records are larger than entries. A request with an outdated cookie of a session without its record no longer gets
@@ -37,7 +32,8 @@ const MAX_LOGINS = 50_000
  *   login is never refused because there are too many of them.
  */
 export function createMemoryCells<Record extends NonNullable<unknown>>(
-  { now, lifetimeMs }: MemoryCellsOptions<Record>,
+  now: () => number,
+  lifetimeMs: (cell: Cell<Record>) => number,
   limits: Limits = {}
 ): Cells<Cell<Record>, { readonly id: string }> {
   const sessions = createExpiringMap<Version>(Number.POSITIVE_INFINITY, now)

@@ -10,7 +10,7 @@ import type { HostSlots } from './host-slots.js'
 import type { LeaseUse } from './memory.js'
 import type { Pauses } from './pause.js'
 import type { createRestores } from './restores.js'
-import type { Current, Grant, LeaseRequest, Problem, Result, Revision, Sessions, Work } from './session-types.js'
+import type { Current, Grant, LeaseRequest, Problem, Result, Revision, Work } from './session-types.js'
 import type { SessionStore, StoreDependencies } from './store.js'
 import type { Acquired, End, Outcome, Suspicion } from './transitions.js'
 import * as rules from './transitions.js'
@@ -26,7 +26,7 @@ export interface UnderLeaseDependencies extends StoreDependencies {
    */
   readonly connectedAt: () => number | undefined
   /** Ends a session for good. */
-  readonly end: Sessions['end']
+  readonly end: (session: Revision, end: End) => Promise<unknown>
 }
 
 /** A change by a request handler sends no token request, so it needs no slot and ignores pauses. */

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { HEALTH_ROUTES } from '#src/config/types/urls.js'
 import { createServices } from '#src/server/create-services.js'
-import { authRouter } from '#src/web/routes/auth-routes.js'
+import { authRoutesByPath } from '#src/web/routes/auth-routes.js'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { readYaml } from '../helpers/repository.js'
@@ -116,6 +116,6 @@ export function mismatches(schema: Schema, value: unknown, what: string): string
 /** Returns the paths that the server itself handles: the routes of its router and the health checks. */
 export function serverRoutes(): string[] {
   const platform = { backchannelLogout: true, issuer: 'https://idp.example', scopes: ['openid'] }
-  const router = authRouter(createServices(testConfig(unreachableIdp, { mode: 'dual', platform })))
-  return [...router.stack.map(({ path }) => String(path)), ...Object.values(HEALTH_ROUTES)].toSorted()
+  const routes = authRoutesByPath(createServices(testConfig(unreachableIdp, { mode: 'dual', platform })))
+  return [...routes.keys(), ...Object.values(HEALTH_ROUTES)].toSorted()
 }

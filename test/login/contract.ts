@@ -5,7 +5,6 @@ import type { AuthorizationCode, ModeDependencies, TokenState } from '#src/login
 import type { Mode, TokenStep } from '#src/login/mode.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import { APS } from '#src/provider/metadata.js'
-import { OAuthError, ProviderError } from '#src/provider/provider-error.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
 import { jwt } from '../helpers/jwt.js'
@@ -79,14 +78,6 @@ export function modeContract(under: ModeUnderTest): void {
   const { name, scopes, grants, tokenFields, names } = under
   const setUp = (options?: ModeOptions) => setUpMode(under, options)
 
-  test(`${name}: a login exchanges the code once and sends the code verifier`, async t => {
-    const { mode, idp } = setUp()
-    await completeLogin(mode)
-    t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: 'the-verifier' })
-    t.is(idp.grants.length, grants)
-    t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
-  })
-
   test(`${name}: a login returns the session fields of its mode with the newest refresh token`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
     const { fields } = await completeLogin(mode)
@@ -101,24 +92,6 @@ export function modeContract(under: ModeUnderTest): void {
     const login = await completeLogin(mode)
     for (const { fields } of [login, await completeRefresh(mode, login)]) t.is(fields.refresh_token, 'refresh-token-1')
     t.deepEqual(idp.reused, [])
-  })
-
-  test(`${name}: a login whose token response has no refresh token is rejected`, async t => {
-    const { mode, idp } = setUp()
-    idp.next({ refreshToken: undefined })
-    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /no refresh_token/ })
-    t.is(idp.grants.length, 1)
-  })
-
-  test(`${name}: a login that was granted only some scopes names the others, and a login without any is rejected`, async t => {
-    const { mode, idp } = setUp()
-    for (const scope of scopes) {
-      idp.next({ scope: [...scopes.filter(other => other !== scope), 'other'] })
-      if (scopes.length > 1) t.deepEqual((await mode.exchangeCode(grant)).scopesMissing, [scope])
-    }
-    idp.next({ scope: ['other'] })
-    t.like(await t.throwsAsync(mode.exchangeCode(grant)), { reason: 'consent_required' })
-    t.deepEqual(idp.revoked, [idp.newestRefreshToken])
   })
 
   test(`${name}: a login is accepted if the token response grants more scopes than requested or does not state its scopes`, async t => {
@@ -141,25 +114,6 @@ export function modeContract(under: ModeUnderTest): void {
     t.like(exchanged.claims, user)
   })
 
-  test(`${name}: a login without an ID token is rejected if the scope openid was requested, and accepted otherwise`, async t => {
-    const { mode, idp } = setUp(asking)
-    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /no id_token/ })
-    t.deepEqual(idp.revoked, ['refresh-token-1'])
-    t.is((await setUp().mode.exchangeCode(grant)).state.identity, undefined)
-  })
-
-  test(`${name}: the session keeps the name from the ID token, at most 100 characters, if it is not the sub`, async t => {
-    const { mode, idp } = setUp(asking)
-    for (const [named, kept] of [
-      ['Ada Lovelace', 'Ada Lovelace'],
-      ['x'.repeat(101), 'x'.repeat(100)],
-      [undefined, undefined]
-    ]) {
-      idp.next({ idToken: jwt({ ...claims, name: named }) })
-      t.is((await mode.exchangeCode(grant)).state.identity?.name, kept)
-    }
-  })
-
   const keeping: readonly (readonly [what: string, options: ModeOptions, isKept: boolean])[] = [
     ['logout at the provider', { keepsIdToken: true }, true],
     ['logout at this server only', { keepsIdToken: false }, false],
@@ -175,86 +129,6 @@ export function modeContract(under: ModeUnderTest): void {
       t.is((await mode.exchangeCode(grant)).state.identity?.idToken, isKept ? idToken : undefined)
     })
   }
-
-  test(`${name}: a refresh succeeds if its response contains an ID token of the same login`, async t => {
-    const { mode, idp } = setUp(asking)
-    idp.next({ idToken: jwt(claims) })
-    const login = await completeLogin(mode)
-    idp.next({ idToken: jwt({ ...claims, nonce: undefined }) })
-    t.deepEqual((await completeRefresh(mode, login)).identity, login.identity)
-    const again = completeRefresh(mode, login)
-    await t.throwsAsync(again, { instanceOf: OAuthError }, 'the refresh token of the login has already been used')
-  })
-
-  for (const wrong of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
-    const [claim] = Object.keys(wrong)
-    test(`${name}: a refresh whose ID token has another ${claim} is rejected, and the new refresh token is revoked`, async t => {
-      const { mode, idp } = setUp(asking)
-      idp.next({ idToken: jwt(claims) })
-      const login = await completeLogin(mode)
-      idp.next({ idToken: jwt({ ...claims, ...wrong }) })
-      const error = await t.throwsAsync(mode.nextRequest(login, timeoutMs), { instanceOf: ProviderError })
-      t.is(error?.reason, 'identity_mismatch')
-      t.deepEqual(idp.revoked, [idp.newestRefreshToken])
-      t.is(idp.grants.length, grants + 1)
-    })
-  }
-
-  // One claim for each value that the mode passes to the check.
-  for (const wrong of [
-    { nonce: 'other' },
-    { iss: 'https://other.example' },
-    { aud: 'other' },
-    { exp: 1_699_999_000 }
-  ]) {
-    const [claim] = Object.keys(wrong)
-    test(`${name}: an ID token with a wrong ${claim} is rejected if the scope openid was requested, and ignored otherwise`, async t => {
-      const { mode, idp } = setUp(asking)
-      const answer = { idToken: jwt({ ...claims, ...wrong }) }
-      idp.next(answer)
-      await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /ID token/ })
-      t.is(idp.grants.length, 1)
-      t.deepEqual(idp.revoked, ['refresh-token-1'])
-      const silent = setUp({ issuer: 'https://idp.example' })
-      silent.idp.next(answer)
-      await t.notThrowsAsync(silent.mode.exchangeCode(grant))
-    })
-  }
-
-  test(`${name}: a refresh replaces every access token and sends the scopes of the login`, async t => {
-    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
-    const login = Object.freeze(await completeLogin(mode))
-    const before = Object.freeze(login.fields)
-    clock.advanceSeconds(4000)
-    const { fields } = await completeRefresh(mode, login)
-    t.deepEqual(Object.keys(fields).sort(), Object.keys(before).sort())
-    const tokens = [...tokenFields.map(field => before[field]), ...tokenFields.map(field => fields[field])]
-    t.is(new Set(tokens).size, 2 * grants)
-    t.is(fields.refresh_token, idp.newestRefreshToken)
-    t.is(fields.expires_at, clock.now() + 3_599_000)
-    const sent = idp.grants.slice(grants)
-    t.deepEqual(sent[0], { type: 'refresh', refreshToken: before.refresh_token ?? '', scope: scopes.join(' ') })
-    t.is(sent.length, grants)
-    t.deepEqual(idp.reused, [])
-  })
-
-  test(`${name}: expires_in of both tokens is the time left in whole seconds, and never negative`, async t => {
-    const { mode } = setUp()
-    const { fields } = await completeLogin(mode)
-    for (const [leftMs, expiresIn] of [
-      [3_599_000, 3599],
-      [3_598_500, 3599],
-      [3_598_499, 3598],
-      [499, 0],
-      [-1, 0],
-      [-5000, 0]
-    ] as const) {
-      const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
-      for (const token of [tokens.internal, tokens.public]) {
-        t.deepEqual(token, { access_token: token.access_token, expires_in: expiresIn }, String(leftMs))
-      }
-    }
-  })
 
   test(`${name}: for any user info the display name is a string of limited length without spaces around it`, t => {
     const { mode } = setUp()

@@ -28,25 +28,6 @@ const dual = {
 
 modeContract(dual)
 
-test('dual: a login requests an internal token and then a public token with fewer scopes', async t => {
-  const { mode, idp, clock } = setUpMode(dual)
-  t.true(mode.offersPublicToken)
-  const { kind, fields, identity } = await completeLogin(mode)
-  t.is(identity, undefined)
-  t.is(kind, 'complete')
-  t.deepEqual(fields, {
-    internal_token: 'access-token-1',
-    public_token: 'access-token-2',
-    refresh_token: 'refresh-token-2',
-    expires_at: clock.now() + 3_600_000
-  })
-  t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
-  t.deepEqual(mode.tokens(fields, clock.now()), {
-    internal: { access_token: 'access-token-1', expires_in: 3600 },
-    public: { access_token: 'access-token-2', expires_in: 3600 }
-  })
-})
-
 test('dual: expires_at follows the lifetime of the internal token, even if the public token is issued later and expires earlier', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   const slowly = async () => {
@@ -122,19 +103,4 @@ test('dual: a provider that returns the internal token again as the public token
   const { mode, idp } = setUpMode(dual)
   idp.next({ accessToken: 'the same token' }, { accessToken: 'the same token' })
   await t.throwsAsync(completeLogin(mode), { message: /more than the public scopes \(data:read\)$/ })
-})
-
-test('dual: a refresh gets a new internal token first, and then a new public token with the newest refresh token', async t => {
-  const { mode, idp, clock } = setUpMode(dual)
-  const login = await completeLogin(mode)
-  t.deepEqual((await completeRefresh(mode, login)).fields, {
-    internal_token: 'access-token-3',
-    public_token: 'access-token-4',
-    refresh_token: 'refresh-token-4',
-    expires_at: clock.now() + 3_600_000
-  })
-  t.deepEqual(idp.grants.slice(2), [
-    { type: 'refresh', refreshToken: 'refresh-token-2', scope: 'data:read viewables:read' },
-    { type: 'refresh', refreshToken: 'refresh-token-3', scope: 'viewables:read' }
-  ])
 })

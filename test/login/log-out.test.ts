@@ -1,7 +1,7 @@
 // A logout ends the session even if a refresh of the session is in progress or comes later.
 import test from 'ava'
 import { type ModeName, modes } from '../helpers/modes.js'
-import { grantsOf, type RefreshOptions, setUpExpired, setUpRefresh } from '../sessions/setup.js'
+import { grantsOf, type RefreshOptions, setUpRefresh } from '../sessions/setup.js'
 import { upstreamError } from './fake-idp.js'
 
 const LOGGED_OUT = { kind: 'over', end: { reason: 'logged_out' } }
@@ -32,18 +32,6 @@ async function logOutDuringRefresh(
 
 for (const mode of modes) {
   const grants = grantsOf[mode]
-
-  test(`${mode}: after a logout, old and new cookies of the session are rejected without a call to the provider`, async t => {
-    const { record, clock, live, current, logout, refreshes } = await setUpExpired(mode)
-    const refreshed = await live(record)
-    await logout(refreshed)
-    // The last time is longer than a cookie of the session can be valid.
-    for (const seconds of [0, 3601, 86_400]) {
-      clock.advanceSeconds(seconds)
-      for (const old of [record, refreshed]) t.deepEqual(await current(old), LOGGED_OUT)
-    }
-    t.is(refreshes(), grants)
-  })
 
   for (let step = 1; step <= grants; step++) {
     test(`${mode}: a logout during token request ${step} of a refresh ends the session, and the refresh token that arrives late is revoked`, async t => {

@@ -1,6 +1,5 @@
-import test from 'ava'
 import { createSingleMode } from '#src/login/mode.js'
-import { completeLogin, modeContract, setUpMode } from './contract.js'
+import { modeContract } from './contract.js'
 
 const scopes = ['data:read', 'account:read', 'account:write']
 const single = {
@@ -17,11 +16,3 @@ const single = {
 } satisfies Parameters<typeof modeContract>[0]
 
 modeContract(single)
-
-test('single: tokens() returns the only token of the session both as the internal and as the public token', async t => {
-  const { mode, clock } = setUpMode(single)
-  t.false(mode.offersPublicToken)
-  const tokens = mode.tokens((await completeLogin(mode)).fields, clock.now())
-  t.deepEqual(tokens.internal, { access_token: 'access-token-1', expires_in: 3600 })
-  t.is(tokens.public, tokens.internal)
-})

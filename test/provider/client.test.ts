@@ -20,14 +20,6 @@ const secrets = [clientSecret, 'the-code', 'the-verifier', 'the-refresh-token', 
 const codeGrant = { code: 'the-code', codeVerifier: 'the-verifier' }
 const refreshGrant = { refreshToken: 'the-refresh-token', scope: 'data:read viewables:read' }
 
-const authorizationRequest = {
-  scope: 'data:read account:read',
-  state: 'a.state_of-it',
-  nonce: undefined,
-  prompt: undefined,
-  codeChallenge: undefined
-}
-
 interface Seen {
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
@@ -70,32 +62,6 @@ function setUp(t: ExecutionContext, settings: Partial<TestSettings['platform']> 
     }
   }
 }
-
-test('the code exchange sends the parameters of RFC 6749 section 4.1.3 and the code verifier of RFC 7636 section 4.5', async t => {
-  const { idp, expect } = setUp(t)
-  const seen = expect('/token', 200, { ...tokens, token_type: 'Bearer', scope: 'data:read' })
-  t.deepEqual(await idp.authorizationCodeGrant(codeGrant), {
-    accessToken: 'an-access-token',
-    refreshToken: 'a-refresh-token',
-    expiresIn: 3599,
-    scope: ['data:read'],
-    idToken: undefined
-  })
-  const redirectUri = 'redirect_uri=https%3A%2F%2Fapp.example%2Fapi%2Fauth%2Fcallback'
-  t.is(seen[0]?.body, `grant_type=authorization_code&code=the-code&${redirectUri}&code_verifier=the-verifier`)
-  t.is(seen[0]?.headers['content-type'], 'application/x-www-form-urlencoded')
-  const withoutPkce = expect('/token', 200, tokens)
-  await idp.authorizationCodeGrant({ code: 'the-code', codeVerifier: undefined })
-  t.is(withoutPkce[0]?.body, `grant_type=authorization_code&code=the-code&${redirectUri}`)
-})
-
-test('a refresh sends the parameters of RFC 6749 section 6 with the scope', async t => {
-  const { idp, expect } = setUp(t)
-  const seen = expect('/token', 200, tokens)
-  t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
-  const form = 'grant_type=refresh_token&refresh_token=the-refresh-token&scope=data%3Aread+viewables%3Aread'
-  t.is(seen[0]?.body, form)
-})
 
 /** Sends a request of each kind that contains the credentials of the client. */
 async function authenticatedRequests({ idp, expect }: SetUp): Promise<(Seen | undefined)[]> {
@@ -211,14 +177,6 @@ for (const [status, body, expected] of failures) {
   })
 }
 
-test('an error contains the seconds of the Retry-After header, whether it is an OAuth error or not', async t => {
-  const { idp, expect } = setUp(t)
-  for (const [status, body] of [[429, {}] as const, [503, {}] as const, [400, { error: 'slow_down' }] as const]) {
-    expect('/token', status, body, { 'retry-after': '17' })
-    t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { status, ...body, retryAfterSeconds: 17 })
-  }
-})
-
 const asJwt = { 'content-type': 'application/jwt; charset=utf-8' }
 const user = { sub: 'user-1', given_name: 'Ada' }
 
@@ -330,41 +288,6 @@ test('whether a session keeps an ID token for the logout does not wait for disco
   open()
   await idp.metadata()
   t.false(await idp.takesLogoutHint('an ID token'), 'this provider has no end-session endpoint')
-})
-
-test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the order that APS documents, and the query of the endpoint (section 3.1)', async t => {
-  const { idp, origin } = setUp(t, { clientId: 'our client' })
-  const query = [
-    'client_id=our+client',
-    'response_type=code',
-    'redirect_uri=https%3A%2F%2Fapp.example%2Fapi%2Fauth%2Fcallback',
-    'state=a.state_of-it',
-    'scope=data%3Aread+account%3Aread'
-  ]
-  t.is(await idp.authorizationUrl(authorizationRequest), `${origin}/authorize?${query.join('&')}`)
-  const { idp: ofTenant } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?tenant=a%20b' })
-  const url = new URL(await ofTenant.authorizationUrl(authorizationRequest))
-  t.is(url.searchParams.get('tenant'), 'a b')
-  t.is(url.searchParams.get('client_id'), 'our-client')
-})
-
-test('the authorization URL contains the nonce and the code challenge if they are given, and the prompt of the login or of the settings', async t => {
-  const { idp } = setUp(t, { authorizationParams: { prompt: 'login' } })
-  const given = { ...authorizationRequest, nonce: 'n', codeChallenge: 'c' }
-  for (const [prompt, expected] of [
-    [undefined, 'login'],
-    ['none', 'none']
-  ] as const) {
-    const { searchParams } = new URL(await idp.authorizationUrl({ ...given, prompt }))
-    t.deepEqual([...searchParams].slice(3), [
-      ['nonce', 'n'],
-      ['state', 'a.state_of-it'],
-      ['scope', 'data:read account:read'],
-      ['code_challenge', 'c'],
-      ['code_challenge_method', 'S256'],
-      ['prompt', expected]
-    ])
-  }
 })
 
 test('members of the JWK Set that are no objects are ignored, and anything but a list of keys is an error', async t => {

@@ -48,18 +48,6 @@ async function startSlowProvider(t: ExecutionContext) {
   }
 }
 
-test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
-  const { held, call, respondTo } = await startSlowProvider(t)
-  const calls = [call(), call()]
-  await eventually(() => held.length === limits.inProgress)
-  const error = await t.throwsAsync(call('revocation', 50), { instanceOf: ProviderError })
-  t.like(error, { problem: 'timeout', endpoint: 'revocation' })
-  const next = call()
-  await respondTo(0, 3)
-  await Promise.all([...calls, next])
-  t.is(held.length, 3)
-})
-
 test('the time that a call waits in the queue counts toward its time limit', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]

@@ -93,7 +93,7 @@ async function checkContract(t: ExecutionContext, cells: SessionCells): Promise<
 }
 
 test('memory keeps the contract of the cells', async t => {
-  await checkContract(t, createMemoryCells({ now: Date.now, lifetimeMs }))
+  await checkContract(t, createMemoryCells(Date.now, lifetimeMs))
 })
 
 for (const { name, program } of redisPrograms) {
@@ -202,7 +202,7 @@ testWithRedis('a cluster keeps the contract of the cells', async t => {
 })
 
 test('in memory, at the limit of cells, no session is added, and the oldest records are dropped first', async t => {
-  const cells = createMemoryCells<SessionRecord>({ now: Date.now, lifetimeMs }, { cells: 3, records: 2 })
+  const cells = createMemoryCells<SessionRecord>(Date.now, lifetimeMs, { cells: 3, records: 2 })
   const write = async (id: string, mayFail: boolean) =>
     cells.swap({ id }, await cells.read({ id }, true), cellOf(id, 1), { message: undefined, mayFail, now: Date.now() })
   for (const id of ['a', 'b', 'c']) t.true((await write(id, true)).isDone)

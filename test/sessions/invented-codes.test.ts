@@ -20,7 +20,7 @@ function setUp() {
   const clock = createClock()
   const lifetimeMs = ({ entry }: Cell<SessionRecord>) => (entry.rev === 0 ? LOGIN_LIFETIME_MS : LIFETIME_MS)
   const sessions = createSessions({
-    cells: createMemoryCells({ now: clock.now, lifetimeMs }, LIMITS),
+    cells: createMemoryCells(clock.now, lifetimeMs, LIMITS),
     clock,
     me: () => ({ owner: 'me' }),
     hostSlots: { isDead: async () => false },

@@ -7,32 +7,6 @@ import { grantsOf, setUpExpired, setUpRefresh } from './setup.js'
 for (const mode of modes) {
   const grants = grantsOf[mode]
 
-  test(`${mode}: a session that has not expired is returned unchanged without a call to the provider`, async t => {
-    const { record, clock, live, refreshes, logs } = await setUpRefresh(mode)
-    t.is(await live(record), record)
-    clock.advanceSeconds(3600)
-    t.is(record.fields.expires_at, clock.now())
-    t.is(await live(record), record)
-    t.is(refreshes(), 0)
-    t.deepEqual(logs.lines, [])
-  })
-
-  for (const ms of [3_600_001, 12 * 3_600_000]) {
-    test(`${mode}: a session is refreshed when its expires_at is in the past, after ${ms} ms`, async t => {
-      const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
-      clock.advance(ms)
-      const refreshed = await live(record)
-      t.is(refreshes(), grants)
-      const { id, rev, loggedInAt } = record
-      const fields = { expires_at: clock.now() + 3_600_000, refresh_token: idp.newestRefreshToken }
-      t.like(refreshed, { id, rev: rev + grants, loggedInAt, issuedAt: clock.now(), fields })
-      for (const [field, value] of Object.entries(record.fields)) {
-        t.not(refreshed.fields[field as keyof typeof refreshed.fields], value, field)
-      }
-      t.deepEqual(idp.reused, [])
-    })
-  }
-
   test(`${mode}: a thousand simultaneous requests cause one refresh, and all of them get the same tokens`, async t => {
     const { record, live, refreshes, refreshLines, idp } = await setUpExpired(mode)
     const refreshed = await Promise.all(Array.from({ length: 1000 }, () => live(record)))

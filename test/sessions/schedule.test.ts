@@ -14,7 +14,7 @@ function record(id: string): SessionRecord {
 /** The number of milliseconds before the expiry at which the session becomes due for a refresh. */
 function earlyMs(id: string, options: { beforeExpirySeconds: number; jitterSeconds: number }): number {
   let now = issuedAt
-  const { isDue } = createRefreshSchedule({ now: () => now, ...options })
+  const { isDue } = createRefreshSchedule(options, () => now)
   let [low, high] = [0, lifetimeMs]
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)

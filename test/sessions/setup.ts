@@ -10,7 +10,7 @@ import type { Mode } from '#src/login/mode.js'
 import { createDualMode, createSingleMode } from '#src/login/mode.js'
 import { createRefreshes } from '#src/login/refreshes.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
-import { createSessions, type ProcessSessions } from '#src/sessions/create-sessions.js'
+import { createSessions, type Sessions } from '#src/sessions/create-sessions.js'
 import type { SessionKey, Stores } from '#src/sessions/index.js'
 import { createMemoryCells } from '#src/sessions/memory-cells.js'
 import type { Cell } from '#src/sessions/transitions.js'
@@ -42,7 +42,7 @@ export function createSharedStore(
   }: { readonly recoveryMs?: number | undefined; readonly maxLifetimeMs?: number | undefined } = {}
 ) {
   const lifetimeMs = 2 * 86_400_000
-  const memory = createMemoryCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
+  const memory = createMemoryCells<SessionRecord>(clock.now, () => lifetimeMs)
   const receivers = new Set<(message: Message) => void>()
   let processes = 0
 
@@ -100,7 +100,7 @@ export function createSharedStore(
 }
 
 /** The parts of a store for a server. Without Redis, a process has no host slot. */
-export function storesOf(sessions: ProcessSessions, { close = async () => {} } = {}): Stores {
+export function storesOf(sessions: Sessions, { close = async () => {} } = {}): Stores {
   const hostSlots = {
     me: () => ({ owner: '' }),
     start() {},
@@ -142,7 +142,7 @@ export interface RefreshOptions extends FakeIdpOptions {
 /** What a process does differently. */
 export interface ProcessChanges {
   readonly cells?: (cells: SessionCells) => SessionCells
-  readonly sessions?: (sessions: ProcessSessions) => ProcessSessions
+  readonly sessions?: (sessions: Sessions) => Sessions
 }
 
 /** Like `setUpRefresh`, but the tokens of the session have expired. */

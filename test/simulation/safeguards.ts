@@ -3,7 +3,7 @@
 
 import type { Clock } from '#src/base/clock.js'
 import type { SessionRecord } from '#src/cookie/record.js'
-import type { ProcessSessions } from '#src/sessions/create-sessions.js'
+import type { Sessions } from '#src/sessions/create-sessions.js'
 import type { ProcessMemory } from '#src/sessions/memory.js'
 import type { Grant, Result } from '#src/sessions/session-types.js'
 import type { Cell, RefusalSeries, TIMES } from '#src/sessions/transitions.js'
@@ -31,7 +31,7 @@ export interface Safeguard {
   /** Changes what a swap stores, or ignores it. */
   readonly change?: (simulation: Simulation, id: string, next: Cell<SessionRecord>) => Cell<SessionRecord> | 'ignore'
   readonly memory?: (memory: ProcessMemory) => ProcessMemory
-  readonly sessions?: (sessions: ProcessSessions, replica: Replica) => ProcessSessions
+  readonly sessions?: (sessions: Sessions, replica: Replica) => Sessions
 }
 
 export const ALL_SAFEGUARDS: Safeguard = { name: 'none is switched off' }
@@ -130,7 +130,7 @@ type SimpleWork = (grant: Grant) => Promise<Result>
 
 /** Returns a function that changes the work which runs under the leases of a process. */
 function withWork(change: (send: SimpleWork) => SimpleWork) {
-  return (sessions: ProcessSessions): ProcessSessions => ({
+  return (sessions: Sessions): Sessions => ({
     ...sessions,
     underLease: (session, request, work) =>
       sessions.underLease(session, request, (given, grant) => change(grant => work(given, grant))(grant))

@@ -2,7 +2,7 @@
 
 import type { Clock } from '#src/base/clock.js'
 import type { Refreshes } from '#src/login/refreshes.js'
-import type { ProcessSessions } from '#src/sessions/create-sessions.js'
+import type { Sessions } from '#src/sessions/create-sessions.js'
 import type { SimulatedProvider } from './provider.js'
 import type { SimulatedRedis } from './redis.js'
 import type { Safeguard } from './safeguards.js'
@@ -23,7 +23,7 @@ export interface Replica {
   readonly owner: string
   readonly process: SimulatedProcess
   readonly clock: Clock
-  readonly sessions: ProcessSessions
+  readonly sessions: Sessions
   readonly refreshes: Refreshes
   readonly startedAt: number
   readonly troubles: Trouble[]

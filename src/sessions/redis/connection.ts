@@ -28,8 +28,6 @@ interface ConnectionListener {
 
 const NOBODY: ConnectionListener = { connected() {}, message() {} }
 
-export type Connection = ReturnType<typeof openConnection>
-
 interface ConnectionOptions {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   readonly channel: string

@@ -8,7 +8,7 @@ import { type Clock, wait } from '../../base/clock.js'
 import type { Hasher } from '../../cookie/keyring.js'
 import type { Identity, SessionRecord } from '../../cookie/record.js'
 import { ignoreUnavailable, type Rule, StoreUnavailableError, type Values } from '../cells.js'
-import type { ProcessSessions } from '../create-sessions.js'
+import type { Sessions } from '../create-sessions.js'
 
 /** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
 export interface SessionsOf {
@@ -44,7 +44,7 @@ const MAX_CONFLICT_MS = 50
 
 export interface UserListsDependencies {
   readonly lists: Values<UserList>
-  readonly sessions: Pick<ProcessSessions, 'end' | 'known' | 'read'>
+  readonly sessions: Pick<Sessions, 'end' | 'known' | 'read'>
   readonly hasher: Hasher
   readonly clock: Clock
   /** The lifetime of a session cookie, in milliseconds. */

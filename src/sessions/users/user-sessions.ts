@@ -6,7 +6,7 @@
 
 import type { SessionRecord } from '../../cookie/record.js'
 import { ignoreUnavailable, StoreUnavailableError, type Values } from '../cells.js'
-import type { ProcessSessions } from '../create-sessions.js'
+import type { Sessions } from '../create-sessions.js'
 import { createRetries } from '../restores.js'
 import {
   cellName,
@@ -20,12 +20,6 @@ import {
 import { createUserNames, nameOfUser, type UserNamesDependencies } from './user-names.js'
 
 export type { SessionsOf, UserList } from './user-lists.js'
-
-export interface LoggedOut {
-  readonly ids: readonly string[]
-  /** The newest records of these sessions, except those that neither the store nor this process has. */
-  readonly records: readonly SessionRecord[]
-}
 
 /** A session in the list of its user. All times are in milliseconds since the epoch. */
 export interface ListedSession {
@@ -52,7 +46,7 @@ export type UserSessions = ReturnType<typeof createUserSessions>
 
 interface UserSessionsDependencies extends UserListsDependencies, UserNamesDependencies {
   readonly usedTokens: Values<true>
-  readonly sessions: Pick<ProcessSessions, 'end' | 'known' | 'newest' | 'read'>
+  readonly sessions: Pick<Sessions, 'end' | 'known' | 'newest' | 'read'>
   readonly revoke: (refreshToken: string) => void
 }
 
@@ -134,13 +128,14 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     addNames: names.add,
     listed: createListing(dependencies),
     /**
-     * Logs out all sessions that match the description `of`.
+     * Logs out all sessions that match the description `of`. Returns their ids, and the newest records of those that the store or this
+     * process has.
      * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends all sessions of the `sid`, and of the
      *   other sessions only those whose user signed in at this time or earlier. Otherwise an old logout token could end the newer
      *   logins of a user. If a login that began before this time is still in progress, it cannot complete.
      * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
      */
-    async logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut> {
+    async logOutAll(of: SessionsOf, issuedAt?: number) {
       const names = namesOf(of).flatMap(hasher.all)
       // The provider has ended this login session, so every session of it is over, whenever it was created.
       const ofSid = new Set(of.sid === undefined ? [] : hasher.all(cellName('sid', of.iss, of.sid)))

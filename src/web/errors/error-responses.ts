@@ -11,7 +11,7 @@ import { ProviderError, UnknownKeyError } from '../../provider/provider-error.js
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { frameOf } from '../request/navigation.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
-import { promptOfLogin, returnToOf, signInUrl } from '../request/returning.js'
+import { returnToOf, signInUrl } from '../request/returning.js'
 import { sessionRecord, setCookie } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
 import type { Services } from '../services.js'
@@ -81,7 +81,7 @@ export function errors(services: Services): Middleware {
     // Without this prompt, the provider would sign in the same account again in the same way, and the user could never choose
     // another account. If an API has refused the account, the operator's own prompt stays, because some providers need it.
     const hasPrompt = error === 'upstream_unauthorized' && config.platform.authorizationParams?.prompt !== undefined
-    const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : promptOfLogin(ctx)
+    const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : notesOf(ctx).login?.prompt
     const returnTo = returnToOf(ctx, services)
     const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnTo, prompt) }
     const details = {

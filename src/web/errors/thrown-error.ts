@@ -29,14 +29,7 @@ export function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
   return httpErrorOfThrown(error) ?? new HttpError('server_error')
 }
 
-interface Thrown {
-  readonly status?: unknown
-  readonly expose?: unknown
-  readonly message?: unknown
-  readonly headers?: unknown
-  readonly name?: unknown
-  readonly body?: unknown
-}
+type Thrown = Partial<Record<'status' | 'expose' | 'message' | 'headers' | 'name' | 'body', unknown>>
 
 /**
  * Returns the response that the error asks for, or undefined if the error is a fault. Only an HTTP error may decide the status:

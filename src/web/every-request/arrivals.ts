@@ -13,15 +13,7 @@ import type { ClientLimits } from './connections.js'
  */
 const MAX_WAITING = 16
 
-export interface Pipelining {
-  /** The listener for the server's `request` event. */
-  listener(request: IncomingMessage, response: ServerResponse): void
-  /**
-   * Calls `reject`, which sends an error response, when all earlier requests on `socket` have got their responses. If the error
-   * is in the body of a request whose response has begun, destroys the connection instead.
-   */
-  rejectInTurn(socket: Socket, reject: () => void): void
-}
+export type Pipelining = ReturnType<typeof inTurn>
 
 /**
  * Creates a listener that runs the handlers of pipelined requests one after the other. A client pipelines if it sends a
@@ -33,7 +25,7 @@ export interface Pipelining {
  * @param handle called once for each request, in the order of the requests on each connection
  * @param onTooMany called when too many requests wait on a connection, before the connection is destroyed
  */
-export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelining {
+export function inTurn(handle: RequestListener, onTooMany: () => void) {
   const newest = new WeakMap<Socket, ServerResponse>()
   const waiting = new WeakMap<Socket, number>()
   const rejections = new WeakMap<ServerResponse, () => void>()
@@ -59,7 +51,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
   }
 
   return {
-    listener(request, response) {
+    /** The listener for the server's `request` event. */
+    listener(request: IncomingMessage, response: ServerResponse): void {
       const { socket } = request
       // Node may still parse requests from data that it read before the connection was destroyed.
       if (socket.destroyed) return
@@ -68,7 +61,11 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
       if (response.socket === null && before) wait(before, request, response)
       else handle(request, response)
     },
-    rejectInTurn(socket, reject) {
+    /**
+     * Calls `reject`, which sends an error response, when all earlier requests on `socket` have got their responses. If the error
+     * is in the body of a request whose response has begun, destroys the connection instead.
+     */
+    rejectInTurn(socket: Socket, reject: () => void): void {
       const response = newest.get(socket)
       if (!response || response.closed) reject()
       else if (response.req.complete) response.once('close', reject)

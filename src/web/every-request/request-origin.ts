@@ -5,7 +5,7 @@
  * forge: `Origin` (RFC 6454), Fetch Metadata (W3C), `Sec-Purpose`, and the headers of a WebSocket handshake (RFC 6455).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import { HttpError, type Refusal } from '../errors/http-error.js'
 import { isBrowserPrefetch, isDocument, isNavigation, isPrefetch } from '../request/navigation.js'
 
@@ -133,18 +133,9 @@ const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
 
 /**
- * Creates the middleware that throws HttpError 403 if the request may not use the session. It must run before the
- * session is used.
- * @example app.use(requestOrigin('customRoute', { publicOrigin: site.origin }))
+ * Throws HttpError 403 if the request may not use the session. Call it before the session is used.
+ * @example checkOrigin(ctx, 'customRoute', { publicOrigin: site.origin })
  */
-export function requestOrigin(name: RoutePolicy, options: OriginOptions): Middleware {
-  return function requestOrigin(ctx, next) {
-    checkOrigin(ctx, name, options)
-    return next()
-  }
-}
-
-/** Throws HttpError 403 if the request may not use the session. */
 export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, name: RoutePolicy, options: OriginOptions): void {
   const { headers } = ctx.req
   const rejection = rejectionOf({ methods: [ctx.method], headers }, name, options)

@@ -32,14 +32,7 @@ interface Decision {
 // The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
 const LIMITS = { ...CLIENT_LIMITS, maxHeaderSize: 64 * 1024 }
 
-export interface ForwardAuthServer {
-  readonly port: number
-  /**
-   * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the connections that
-   * are still open.
-   */
-  close(graceMs: number): Promise<void>
-}
+export type ForwardAuthServer = Awaited<ReturnType<typeof listenForGateways>>
 
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's error, which then has the property `listener:
@@ -51,7 +44,7 @@ export async function listenForGateways(
   services: Services,
   { port, host }: { readonly port: number; readonly host: string | undefined },
   limits: Partial<ClientLimits> = {}
-): Promise<ForwardAuthServer> {
+) {
   const respond = forwardAuth(services)
   const keepAliveTimeout = services.config.keepAliveSeconds * 1000
   const gatewayLimits = { ...LIMITS, keepAliveTimeout, ...limits }
@@ -65,6 +58,10 @@ export async function listenForGateways(
   respondToClientErrors(server, pipelining, services.log)
   return {
     port: await listen(server, { port, host, listener: 'forwardAuth' }),
+    /**
+     * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the connections that
+     * are still open.
+     */
     close: (graceMs: number) => closeServer(server, graceMs)
   }
 }

@@ -16,7 +16,7 @@ const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 // ff, are invalid.
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
-/** What the log, the metrics and the traces say about a request. */
+/** What the log, the metrics, the traces and the error pages say about a request. */
 interface Notes {
   id?: string
   log?: Logger
@@ -28,6 +28,8 @@ interface Notes {
   upstreamHeaderMs?: number
   /** The error that became the response. */
   error?: { readonly error: string; readonly reason?: string | undefined }
+  /** The login to which this request belongs. The login and callback routes note it as soon as they know it. */
+  login?: { readonly returnTo: string; readonly prompt?: string | undefined }
 }
 
 // The notes are a property of the context. A WeakMap would keep each context in memory until the next full garbage

@@ -7,7 +7,7 @@ import type { Context } from 'koa'
 import { mayMatch } from '../../config/types/path-pattern.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
 import type { Services } from '../services.js'
-import { requestLog } from './request.js'
+import { notesOf, requestLog } from './request.js'
 
 /** The parameters of a request for a login or a logout. */
 interface ReturningQuery {
@@ -74,34 +74,14 @@ export function publicPathOf(returnTo: string, homePath: string): string {
   return returnTo === '/' ? homePath : returnTo
 }
 
-interface Login {
-  readonly returnTo: string
-  readonly prompt?: string | undefined
-}
-
-// The login is a property of the context. A WeakMap would keep each context in memory until the next full garbage
-// collection.
-const LOGIN = Symbol('login')
-type LoginContext = Context & { [LOGIN]?: Login }
-
-/** Called by the login and callback routes as soon as they know the return path and the prompt of their login. */
-export function rememberLogin(ctx: LoginContext, login: Login): void {
-  ctx[LOGIN] = login
-}
-
-/** Returns the prompt of the failed login to which this request belongs. */
-export function promptOfLogin(ctx: LoginContext): string | undefined {
-  return ctx[LOGIN]?.prompt
-}
-
 /**
  * Returns the path and query to which the next login should return. If this request belongs to a failed login, the
  * result is the return path of that login. Otherwise, the result is the URL of a GET request. For other methods, it is the page of
  * the form, if that page is of this origin. If a reverse proxy has removed a base path from the request, this function adds it again.
  */
-export function returnToOf(ctx: LoginContext, { site, log }: Pick<Services, 'site' | 'log'>): string {
+export function returnToOf(ctx: Context, { site, log }: Pick<Services, 'site' | 'log'>): string {
   const { homePath, origin } = site
-  const login = ctx[LOGIN]
+  const { login } = notesOf(ctx)
   if (login) return login.returnTo
   const onTooLong = noteShortened(ctx, log)
   // `originalUrl`, because an application that mounts another one shortens `url`.

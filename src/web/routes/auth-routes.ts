@@ -6,8 +6,7 @@
  * - `require-tokens`: finds and refreshes the session of a request, for these routes and for custom ones
  * - `custom-routes`, `custom-route-session`, `extension`: what custom routes use, their `ctx.session`, and how they are loaded
  */
-import Router from '@koa/router'
-import type { Context, Middleware, Next } from 'koa'
+import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
 import { clientModule } from '../../pages/index.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
@@ -20,54 +19,52 @@ import { logout } from './logout.js'
 import { profile } from './profile.js'
 import { createRequireTokens, tokensOf } from './require-tokens.js'
 
-/** Creates the router. It is exported because a test compares its routes with the documentation. */
-export function authRouter(services: Services): Router {
-  const { site, mode } = services
+interface Route {
+  readonly methods: readonly string[]
+  readonly handle: Middleware
+}
+
+/**
+ * Returns the routes by their paths. Each one accepts exactly one spelling of its path, because a reverse proxy's rules for this path
+ * might not match other spellings. It is exported because a test compares the routes with the documentation.
+ */
+export function authRoutesByPath(services: Services): ReadonlyMap<string, Route> {
+  const { site, mode, backchannelLogout: loading } = services
   const refreshSession = createRequireTokens(services)
-  const from = (route: RoutePolicy, handle: Middleware) => {
-    return function checkOriginFirst(ctx: Context, next: Next) {
-      checkOrigin(ctx, route, { publicOrigin: site.origin })
+  const from = (policy: RoutePolicy, handle: Middleware): Route => ({
+    methods: GET_ONLY,
+    handle(ctx, next) {
+      checkOrigin(ctx, policy, { publicOrigin: site.origin })
       return handle(ctx, next)
     }
+  })
+  const pageData = (handle: Middleware) => from('pageData', (ctx, next) => refreshSession(ctx, () => handle(ctx, next)))
+  const routes = new Map<string, Route>([
+    [AUTH_ROUTES.login, from('login', login(services))],
+    [AUTH_ROUTES.callback, from('callback', callback(services))],
+    [AUTH_ROUTES.logout, from('logout', logout(services))],
+    [AUTH_ROUTES.profile, pageData(profile(services))],
+    [AUTH_ROUTES.token, mode.offersPublicToken ? pageData(token) : { methods: GET_ONLY, handle: noPublicToken }],
+    [AUTH_ROUTES.client, { methods: ['GET', 'HEAD'], handle: client }]
+  ])
+  if (loading) {
+    routes.set(AUTH_ROUTES.backchannelLogout, { methods: ['POST'], handle: backchannelLogout(loading, services) })
   }
-  const pageData = (handle: Middleware) => {
-    return from('pageData', (ctx, next) => refreshSession(ctx, () => handle(ctx, next)))
-  }
-  // Each route accepts exactly one spelling of its path, because a reverse proxy's rules for this path might not match
-  // other spellings.
-  const router = new Router({ sensitive: true, strict: true })
-  router.get(AUTH_ROUTES.login, from('login', login(services)))
-  router.get(AUTH_ROUTES.callback, from('callback', callback(services)))
-  router.get(AUTH_ROUTES.logout, from('logout', logout(services)))
-  router.get(AUTH_ROUTES.profile, pageData(profile(services)))
-  if (mode.offersPublicToken) router.get(AUTH_ROUTES.token, pageData(token))
-  else router.get(AUTH_ROUTES.token, noPublicToken)
-  router.get(AUTH_ROUTES.client, client)
-  if (services.backchannelLogout) {
-    router.post(AUTH_ROUTES.backchannelLogout, backchannelLogout(services.backchannelLogout, services))
-  }
-  return router
+  return routes
 }
 
 export function authRoutes(services: Services): Middleware {
-  // The paths contain no parameters and each route has one handler, so a map finds the handler. The middleware of the router
-  // would match all paths and compose a chain for every request. The type of the router requires a context with fields that its
-  // own middleware adds. The cast removes this requirement.
-  const handlers = new Map(
-    authRouter(services).stack.map(({ path, stack }) => [path, stack[0] as unknown as Middleware])
-  )
-  const methodsByPath = new Map<string, readonly string[]>([[AUTH_ROUTES.client, ['GET', 'HEAD']]])
-  if (services.backchannelLogout) methodsByPath.set(AUTH_ROUTES.backchannelLogout, ['POST'])
+  const routes = authRoutesByPath(services)
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
-    const handle = handlers.get(ctx.path)
+    const route = routes.get(ctx.path)
     // Custom routes below `/api/auth` can accept only GET, like the routes of this server.
-    if (!handle && ctx.method === 'GET') return next()
-    if (!handle) throw new HttpError('not_found')
-    const methods = methodsByPath.get(ctx.path) ?? GET_ONLY
+    if (!route && ctx.method === 'GET') return next()
+    if (!route) throw new HttpError('not_found')
     if (ctx.method === 'POST' && ctx.path === AUTH_ROUTES.callback) throw formPost()
+    const { methods, handle } = route
     if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
     return handle(ctx, next)
   }

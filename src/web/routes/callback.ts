@@ -9,8 +9,8 @@ import { isExpiredLoginPage } from '../../provider/quirks.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { rejectionOf } from '../every-request/request-origin.js'
-import { requestLog } from '../request/request.js'
-import { createAcceptedReturn, publicPathOf, redirect, rememberLogin, restartUrl } from '../request/returning.js'
+import { notesOf, requestLog } from '../request/request.js'
+import { createAcceptedReturn, publicPathOf, redirect, restartUrl } from '../request/returning.js'
 import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from '../request/session.js'
 import type { Services } from '../services.js'
 
@@ -33,7 +33,7 @@ export function callback(services: Services): Middleware {
       const isNavigation = rejectionOf(request, 'login', { publicOrigin: site.origin }) === undefined
       const session = openSession(ctx, services)
       completed = await completeLogin({ response, browserId, session, isNavigation })
-      if (completed.kind !== 'foreign') rememberLogin(ctx, completed)
+      if (completed.kind !== 'foreign') notesOf(ctx).login = completed
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
       // The browser must not send the code to the page.
       if (completed.kind === 'notNeeded') ctx.status = 303

@@ -4,7 +4,7 @@
  */
 import type { Context, Middleware } from 'koa'
 import { isLocalRequest } from '../../config/types/urls.js'
-import { requestOrigin } from '../every-request/request-origin.js'
+import { checkOrigin } from '../every-request/request-origin.js'
 import { sessionRecord, writeSession } from '../request/session.js'
 import type { DemoProvider, Services } from '../services.js'
 import { createRequireTokens } from './require-tokens.js'
@@ -17,15 +17,14 @@ import { createRequireTokens } from './require-tokens.js'
  */
 export function demoRoutes(services: Services, demo: DemoProvider): Middleware {
   const { now, site } = services
-  const checkOrigin = requestOrigin('proxyWithoutLinks', { publicOrigin: site.origin })
   const refreshSession = createRequireTokens(services)
 
   return function demoRoutes(ctx, next) {
     const route = `${ctx.method} ${ctx.path}`
-    if (!isLocalRequest(ctx.req, site.origin)) return next()
-    if (route === 'GET /demo/calls') return checkOrigin(ctx, () => sendCalls(ctx))
-    if (route !== 'POST /demo/expire') return next()
-    return checkOrigin(ctx, () => refreshSession(ctx, () => expire(ctx)))
+    const isOurs = route === 'GET /demo/calls' || route === 'POST /demo/expire'
+    if (!isOurs || !isLocalRequest(ctx.req, site.origin)) return next()
+    checkOrigin(ctx, 'proxyWithoutLinks', { publicOrigin: site.origin })
+    return ctx.method === 'GET' ? sendCalls(ctx) : refreshSession(ctx, () => expire(ctx))
   }
 
   async function sendCalls(ctx: Context) {

@@ -4,8 +4,8 @@ import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
-import { requestLog } from '../request/request.js'
-import { createAcceptedReturn, isRestarted, readReturningQuery, redirect, rememberLogin } from '../request/returning.js'
+import { notesOf, requestLog } from '../request/request.js'
+import { createAcceptedReturn, isRestarted, readReturningQuery, redirect } from '../request/returning.js'
 import { readLoginCookie, writeLoginCookie } from '../request/session.js'
 import type { Services } from '../services.js'
 
@@ -19,9 +19,9 @@ export function login(services: Services): Middleware {
   return async function login(ctx) {
     const { returnTo: wanted, parameters } = readReturningQuery(ctx, services)
     const returnTo = acceptedReturn(wanted)
-    rememberLogin(ctx, { returnTo })
+    notesOf(ctx).login = { returnTo }
     const prompt = promptOf(parameters)
-    rememberLogin(ctx, { returnTo, prompt })
+    notesOf(ctx).login = { returnTo, prompt }
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined

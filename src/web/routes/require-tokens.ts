@@ -4,7 +4,7 @@ import type { Tokens } from '../../login/mode.js'
 import { PROBLEM_REASONS } from '../../login/refresh-report.js'
 import type { Current } from '../../sessions/index.js'
 import { HttpError } from '../errors/http-error.js'
-import { requestOrigin } from '../every-request/request-origin.js'
+import { checkOrigin } from '../every-request/request-origin.js'
 import { opensDocument } from '../request/navigation.js'
 import { requestLog } from '../request/request.js'
 import {
@@ -107,19 +107,18 @@ export function createRequireTokens(services: Services): Middleware {
  * are accepted.
  */
 export function protectWithSession(services: Services): Middleware {
-  const checkOrigin = requestOrigin('customRoute', { publicOrigin: services.site.origin })
+  const publicOrigin = services.site.origin
   const refreshSession = createRequireTokens(services)
 
   return function protectWithSession(ctx, next) {
     // The response is for one user, so no shared cache may store it. A custom route may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
-    return checkOrigin(ctx, () =>
-      refreshSession(ctx, () => {
-        mayBeExecuted(ctx)
-        return next()
-      })
-    )
+    checkOrigin(ctx, 'customRoute', { publicOrigin })
+    return refreshSession(ctx, () => {
+      mayBeExecuted(ctx)
+      return next()
+    })
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Middleware } from 'koa'
 import { isProtectedFile, isProtectedPath } from '../../config/types/protected-files.js'
 import { protectWithSession } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
@@ -6,32 +5,26 @@ import type { Services } from '../services.js'
 /**
  * Protects the static files that match `access.files`. The decision depends on the file and not on the URL, so that no
  * spelling of a URL avoids it: other letter case, escapes, `/about` for `about.html`, the URL of a folder, symlinks, or
- * the fallback page.
+ * the fallback page. Returns undefined if no file needs a session.
  */
-interface FileGuard {
-  /**
-   * True if a file needs a session.
-   * @param path the path below wwwroot that the URL leads to
-   * @param realPath the same with symlinks resolved
-   */
-  protects(path: string, realPath: string): boolean
-  /**
-   * True if a request for a path without a file gets the response of a protected file.
-   * @param path the path below wwwroot that the URL leads to
-   */
-  protectsPath(path: string): boolean
-  /** Calls `next` if the request has a session. Otherwise responds as the routes that need tokens do. */
-  readonly admit: Middleware
-}
-
-/** Returns undefined if no file needs a session. */
-export function fileGuard(services: Services): FileGuard | undefined {
+export function fileGuard(services: Services) {
   const patterns = services.config.access.files
   if (!patterns) return undefined
 
   return {
-    protects: (path, realPath) => [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),
-    protectsPath: path => isProtectedPath(path, patterns),
+    /**
+     * True if a file needs a session.
+     * @param path the path below wwwroot that the URL leads to
+     * @param realPath the same with symlinks resolved
+     */
+    protects: (path: string, realPath: string) =>
+      [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),
+    /**
+     * True if a request for a path without a file gets the response of a protected file.
+     * @param path the path below wwwroot that the URL leads to
+     */
+    protectsPath: (path: string) => isProtectedPath(path, patterns),
+    /** Calls `next` if the request has a session. Otherwise responds as the routes that need tokens do. */
     admit: protectWithSession(services)
   }
 }

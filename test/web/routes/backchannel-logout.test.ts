@@ -195,7 +195,7 @@ test('a logout token with a new key of the provider gets 503 until the keys can 
   t.deepEqual([early.statusCode, early.headers['retry-after']], [503, '20'])
   t.is(logs.first('request_failed')?.level, 'warn')
   clock.advanceSeconds(20)
-  idp.fail('jwks', faults.status(500))
+  idp.fail('jwks', faults.status(500), faults.status(500))
   t.is((await send(server, newer)).statusCode, 502)
   clock.advanceSeconds(30)
   t.is((await send(server, newer)).statusCode, 200, 'the same token can be sent again')

@@ -8,25 +8,7 @@ import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { afterAnHour, sessionCookiesSet, sessionHeader, startSignedIn } from '../support.js'
 
-const callsPerRefresh = { single: 1, dual: 2 }
-
 for (const mode of modes) {
-  const calls = callsPerRefresh[mode]
-
-  for (let step = 1; step <= calls; step++) {
-    test(`${mode}: invalid_grant at token request ${step} of a refresh ends the session with 401, an empty body and deleted cookies`, async t => {
-      const server = await startSignedIn(t, { mode })
-      const { browser, idp, logs } = server
-      idp.fail('token', ...(step === 2 ? [faults.none] : []), faults.error('invalid_grant'))
-      const response = await afterAnHour(server)
-      t.deepEqual([response.statusCode, response.body.length], [401, 0])
-      t.true(sessionCookiesSet(response).every(({ value }) => value === ''))
-      t.is(browser.cookies.value('platform_session'), undefined)
-      t.is(logs.first('refresh_failed')?.outcome, 'rejected')
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-    })
-  }
-
   const passing: Readonly<Record<string, Fault>> = {
     'a server error': faults.status(500),
     'an HTML error page': faults.html(502),
