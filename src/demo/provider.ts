@@ -29,7 +29,7 @@ export function createProvider(options: DemoProviderOptions): Provider {
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return new Provider(issuer, {
-    adapter: createStore({ now }),
+    adapter: createStore(now),
     clients: [client],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
     clientBasedCORS: () => false,
@@ -153,14 +153,15 @@ function signOutForm({ oidc }: KoaContextWithOIDC) {
   return { action: oidc.urlFor('end_session_confirm'), xsrf: String(oidc.session?.state?.secret) }
 }
 
+const MAX_RECORDS = 100_000
+
 /**
  * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, …) has a separate map. A used refresh
- * token must be recognized when it is used again, so its record is kept, too.
- * @param maxRecords the maximum number of records of each kind; the oldest are evicted first
+ * token must be recognized when it is used again, so its record is kept, too. The oldest records are evicted first.
  */
-export function createStore({ now, maxRecords = 100_000 }: { now: () => number; maxRecords?: number }): AdapterFactory {
+export function createStore(now: () => number): AdapterFactory {
   return function createAdapter() {
-    const records = createExpiringMap<AdapterPayload>(maxRecords, now)
+    const records = createExpiringMap<AdapterPayload>(MAX_RECORDS, now)
 
     return {
       async upsert(id, payload, expiresIn = Number.POSITIVE_INFINITY) {

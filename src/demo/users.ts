@@ -8,9 +8,11 @@ export const offeredUsers = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Anto
 
 export type Users = ReturnType<typeof createUsers>
 
-/** Remembers the users who signed in. If there are more than `maxUsers`, the least recently used are forgotten. */
-export function createUsers(maxUsers = 10_000) {
-  const recent = createExpiringMap<User>(maxUsers, Date.now)
+const MAX_USERS = 10_000
+
+/** Remembers the users who signed in. If there are too many, the least recently used are forgotten. */
+export function createUsers() {
+  const recent = createExpiringMap<User>(MAX_USERS, Date.now)
 
   function markUsed(user: User): User {
     recent.set(user.id, user, Number.POSITIVE_INFINITY)

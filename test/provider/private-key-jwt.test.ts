@@ -32,7 +32,7 @@ async function startProvider(t: ExecutionContext, clients: readonly ClientMetada
   const issuer = `http://127.0.0.1:${await listen(t, server)}`
   const provider = new Provider(issuer, {
     // Without a custom store and a custom key, the provider prints warnings.
-    adapter: createStore({ now: Date.now }),
+    adapter: createStore(Date.now),
     jwks: { keys: [providerKey] },
     clients: [...clients],
     clientAuthMethods: ['private_key_jwt'],
