@@ -106,13 +106,6 @@ for (const stop of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('a SIGHUP during the start reloads the secrets and does not end the program', async t => {
-  const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGHUP')" })
-  await program.logged('secrets_reloaded')
-  program.signal('SIGTERM')
-  t.deepEqual(await program.ended, fine)
-})
-
 for (const [what, fault] of [
   ['an uncaught error', "throw new Error('out of the blue')"],
   ['an unhandled rejection', "Promise.reject(new Error('out of the blue'))"],

@@ -7,10 +7,10 @@ import { writeNew } from '#src/cli/init/files.js'
 import { main } from '#src/cli/main.js'
 import { checkValue } from '#src/config/check-value.js'
 import { loadConfig } from '#src/config/load.js'
+import { ConfigError } from '#src/config/types/problem.js'
 import { keysOf } from '../config/given.js'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
-import { modes } from '../helpers/modes.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run, shell } from './shell.js'
@@ -83,40 +83,28 @@ test('init writes a .env file that only its owner can read, with a new secret ea
   for (const secret of secrets) t.is(secret?.length, 64)
 })
 
-test('init writes the address of Redis into the .env file, because it may contain a password', async t => {
-  const redisUrl = 'redis://:Zq81kd@redis.internal:6379'
-  const { cwd } = await init(t, ['--redis-url', redisUrl])
-  t.is((await dotEnvOf(cwd)).REDIS_URL, redisUrl)
-  t.notRegex((await contentOf(cwd, settingsFile)) ?? '', /Zq81kd/)
-})
-
-for (const mode of modes) {
-  test(`in ${mode} mode, a server starts with the files of init once the client id and the client secret are filled in`, async t => {
-    const { cwd } = await init(t, ['--mode', mode, '--port', '9000'])
-    const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
-    const { config, warnings } = await loadConfig({ cwd, env })
-    t.deepEqual(keysOf(warnings), ['access.allow'])
-    t.like(config, { mode, port: 9000, refresh: { beforeExpirySeconds: 120, jitterSeconds: 1500 } })
-    t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
+test('a server starts with the files of init once the client id and the client secret are filled in', async t => {
+  const { cwd } = await init(t, ['--mode', 'dual', '--port', '9000'])
+  const error = await t.throwsAsync(loadConfig({ cwd, env: {} }), { instanceOf: ConfigError })
+  t.deepEqual(keysOf(error?.problems), ['platform.clientId', 'platform.clientSecret'])
+  const { config, warnings } = await loadConfig({
+    cwd,
+    env: { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
   })
-}
-
-test('the server does not start until the placeholder of init is replaced', async t => {
-  const { cwd } = await init(t)
-  const { code, errors } = await run(t, [], { cwd })
-  t.is(code, 2)
-  t.regex(errors, /platform\.clientId \(file platform-auth-server\.config\.yaml\)/)
-  t.regex(errors, /platform\.clientSecret \(variable PLATFORM_CLIENT_SECRET in \.env\) is empty/)
+  t.deepEqual(keysOf(warnings), ['access.allow'])
+  t.like(config, { mode: 'dual', port: 9000, refresh: { beforeExpirySeconds: 120, jitterSeconds: 1500 } })
+  t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
 })
 
-test('init uses the values of flags, including secrets from files', async t => {
+test('init uses the values of flags, and writes secrets and the URL of Redis, which may contain one, only into .env', async t => {
   const callbackUrl = 'https://a.example/api/auth/callback'
   const clientSecret = 'p#q "r" \'s\''
-  const flags = ['--client-id', 'me', '--callback-url', callbackUrl, '--log-level', 'warn']
+  const redisUrl = 'redis://:Zq81kd@redis.internal:6379'
+  const flags = ['--client-id', 'me', '--callback-url', callbackUrl, '--redis-url', redisUrl]
   const { cwd } = await init(t, [...flags, '--client-secret-file', 'client.txt'], { 'client.txt': `${clientSecret}\n` })
   const { config } = await loadConfig({ cwd, env: {} })
-  t.like(config, { platform: { clientId: 'me', clientSecret, callbackUrl }, log: { level: 'warn' } })
-  t.false((await contentOf(cwd, settingsFile))?.includes('p#q'))
+  t.like(config, { platform: { clientId: 'me', clientSecret, callbackUrl }, redis: { url: { text: redisUrl } } })
+  t.notRegex((await contentOf(cwd, settingsFile)) ?? '', /p#q|Zq81kd/)
 })
 
 test('init reports a wrong flag value before it writes any file', async t => {
@@ -198,13 +186,6 @@ for (const [name, [files, after, says]] of Object.entries(repositories)) {
     for (const text of [added, notInGit]) t.is(output.includes(text), text === says, text)
   })
 }
-
-test('without questions, init creates no .gitignore outside of a repository', async t => {
-  const cwd = await tempFolder(t, { '.gitignore': 'node_modules\n' })
-  const { output } = await run(t, ['init', '--yes'], { cwd })
-  t.is(await contentOf(cwd, '.gitignore'), 'node_modules\n')
-  t.true(output.includes(notInGit))
-})
 
 test('on a terminal init asks for the settings, offers defaults, and repeats a question after an invalid answer', async t => {
   const cwd = await tempFolder(t)

@@ -1,10 +1,11 @@
-import { chmod, mkdir, symlink } from 'node:fs/promises'
+import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
-import test, { type ExecutionContext } from 'ava'
-import { type LoadConfigOptions, loadConfig, resolveSettings } from '#src/config/load.js'
+import type { ExecutionContext } from 'ava'
+import { loadConfig } from '#src/config/load.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { areProblems, clientSecret, enough, sessionSecret } from './given.js'
+import { areProblems, enough, sessionSecret } from './given.js'
+import { testSituations } from './messages.js'
 
 type Files = Readonly<Record<string, string>>
 
@@ -64,101 +65,4 @@ testPermissions('a settings script gets no warning, because it may read its secr
 })
 
 // Files with secrets or settings inside wwwroot, which everyone could download.
-
-/** Asserts the problems of settings in a new working directory. */
-async function publishes(
-  t: ExecutionContext,
-  files: Files,
-  { env, ...sources }: LoadConfigOptions,
-  expected: readonly string[],
-  prepare: (cwd: string) => Promise<unknown> = async () => {}
-): Promise<void> {
-  const cwd = await tempFolder(t, files)
-  await prepare(cwd)
-  const { problems } = await resolveSettings({ cwd, env: { ...enough, ...env }, ...sources })
-  areProblems(
-    t,
-    problems,
-    expected.map(words => `${words.replaceAll('CWD', cwd)} public everyone`)
-  )
-}
-
-const settings = 'platform-auth-server.config.yaml'
-const secretFile = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secrets/session' }
-
-const refused: Readonly<Record<string, readonly [files: Files, sources: LoadConfigOptions, problem: string]>> = {
-  'the settings file': [
-    { [settings]: 'port: 9000\n' },
-    { flags: { wwwroot: '.' } },
-    `${settings} settings file CWD/${settings} (CWD)`
-  ],
-  'a settings file whose name begins with a dot': [
-    { '.platform-auth-serverrc': 'port: 9000\n' },
-    { flags: { wwwroot: '.' } },
-    '.platform-auth-serverrc settings file CWD/.platform-auth-serverrc (CWD)'
-  ],
-  'the package.json with the settings': [
-    { 'package.json': '{"platform-auth-server":{"port":9000}}' },
-    { flags: { wwwroot: '.' } },
-    'package.json settings file CWD/package.json (CWD)'
-  ],
-  'a settings file that --config names': [
-    { 'wwwroot/private/own.json': '{}' },
-    { configFile: 'wwwroot/private/own.json' },
-    'wwwroot/private/own.json settings file CWD/wwwroot/private/own.json (CWD/wwwroot)'
-  ],
-  '.env': [{ '.env': 'PORT=9000\n' }, { flags: { wwwroot: '.' } }, '.env working directory CWD/.env (CWD)'],
-  'a secret file': [
-    { 'secrets/session': sessionSecret },
-    { flags: { wwwroot: '.' }, env: secretFile },
-    'session.secret SERVER_SESSION_SECRET_FILE CWD/secrets/session (CWD)'
-  ],
-  'a secret file that is not used, because another source overrides it': [
-    { 'wwwroot/client': clientSecret },
-    {
-      env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'wwwroot/client' },
-      settings: { platform: { clientSecret } }
-    },
-    'platform.clientSecret PLATFORM_CLIENT_SECRET_FILE CWD/wwwroot/client (CWD/wwwroot)'
-  ],
-  'the module of extension': [
-    { 'wwwroot/routes.mjs': 'export default () => {}' },
-    { flags: { extension: 'wwwroot/routes.mjs' } },
-    'extension --extension CWD/wwwroot/routes.mjs (CWD/wwwroot)'
-  ]
-}
-
-for (const [what, [files, sources, problem]] of Object.entries(refused)) {
-  test(`the server does not start if wwwroot contains ${what}`, t => publishes(t, files, sources, [problem]))
-}
-
-test('the real paths decide whether wwwroot contains a file', async t => {
-  const files = { 'pages/index.html': '', 'pages/secret': sessionSecret, 'outside/secret': sessionSecret }
-  const sources = { flags: { wwwroot: 'linked' }, env: secretFile }
-  const linkTo = (target: string) => async (cwd: string) => {
-    await symlink('pages', join(cwd, 'linked'))
-    await mkdir(join(cwd, 'secrets'))
-    await symlink(join('..', target), join(cwd, 'secrets/session'))
-  }
-  const problem = 'session.secret SERVER_SESSION_SECRET_FILE CWD/secrets/session (CWD/linked)'
-  await publishes(t, files, sources, [problem], linkTo('pages/secret'))
-  await publishes(t, files, sources, [], linkTo('outside/secret'))
-})
-
-test('files next to wwwroot are accepted, even if their names resemble its name', async t => {
-  const files = {
-    'wwwroot/index.html': '',
-    'wwwroot/package.json': '{}',
-    'wwwroot-secrets/session': sessionSecret,
-    '.env': 'PORT=9000\n',
-    [settings]: 'extension: routes.mjs\n',
-    'routes.mjs': 'export default () => {}'
-  }
-  const env = { ...secretFile, SERVER_SESSION_SECRET_FILE: 'wwwroot-secrets/session' }
-  await publishes(t, files, { env }, [])
-})
-
-test('a package.json without settings and a folder .env may be in wwwroot', async t => {
-  const files = { 'package.json': '{"name":"pages"}', '.env/bin/python': '', 'index.html': '' }
-  await publishes(t, files, { flags: { wwwroot: '.' } }, [])
-})
+testSituations('published-files')

@@ -1,9 +1,5 @@
 import test from 'ava'
-import fc from 'fast-check'
-import { loadConfig } from '#src/config/load.js'
 import { fieldOf, settingIn, settingKeys, settingOf } from '#src/config/settings.js'
-import { ConfigError } from '#src/config/types/problem.js'
-import { tempFolder } from '../helpers/temp-folder.js'
 import { accepts, keysAndSourcesOf, load, problemsOf } from './given.js'
 
 test('all problems are reported together, each with its key and its source', async t => {
@@ -34,31 +30,6 @@ test("mistakes in an application's settings are reported like mistakes in a file
   const settings = { platform: { clientId: 5 }, prot: 80 } as object
   const problems = await problemsOf(t, { settings })
   t.deepEqual(keysAndSourcesOf(problems), ['prot (your application)', 'platform.clientId (your application)'])
-})
-
-test('no error contains a refused secret, whatever its source', async t => {
-  const secret = fc.string({ minLength: 6, maxLength: 31, unit: fc.constantFrom(...'XYZWQJ0123456789%&') })
-  await fc.assert(
-    fc.asyncProperty(
-      secret,
-      fc.constantFrom('env', 'file', 'wrong type', 'one level too high', 'both'),
-      async (value, where) => {
-        const env: Record<string, string> = {}
-        let text = '{}'
-        if (where === 'env' || where === 'both') env.SERVER_SESSION_SECRET = value
-        if (where === 'both') env.SERVER_SESSION_SECRET_FILE = 'x'
-        if (where === 'env') env.REDIS_URL = value
-        if (where === 'file') text = JSON.stringify({ session: { secret: value, previousSecrets: [value] } })
-        if (where === 'wrong type')
-          text = JSON.stringify({ session: { secret: [value] }, platform: { clientSecret: { value } } })
-        if (where === 'one level too high') text = JSON.stringify({ session: value })
-        const cwd = await tempFolder(t, { '.platform-auth-serverrc.json': text })
-        const error = await t.throwsAsync(loadConfig({ cwd, env }), { instanceOf: ConfigError })
-        t.false(error?.message.includes(value))
-      }
-    ),
-    { numRuns: 40 }
-  )
 })
 
 const inOrder = [

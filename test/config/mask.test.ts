@@ -66,9 +66,18 @@ const texts: readonly (readonly [file: string, text: string])[] = [
   ...['!% x', '%: [', '? {%: 1}\n: 2', 'port: !!% 1', '%YAML %\n---\n', '<<: %', '- %', 'a: |%\n x', 'session: [%'].map(
     text => ['.platform-auth-serverrc', text] as const
   ),
-  ...['{"%":1}', '{"platform":"%"}', '{"a":%}', '"%"', '{"%', '{"platform":{"%":null}}', '{"$import":"%"}'].map(
-    text => ['platform-auth-server.config.json', text] as const
-  ),
+  ...[
+    '{"%":1}',
+    '{"platform":"%"}',
+    '{"a":%}',
+    '"%"',
+    '{"%',
+    '{"platform":{"%":null}}',
+    '{"$import":"%"}',
+    '{"session":{"secret":["%"],"previousSecrets":["%"]}}',
+    '{"platform":{"clientSecret":{"value":"%"}}}',
+    '{"session":"%"}'
+  ].map(text => ['platform-auth-server.config.json', text] as const),
   ...['throw new Error("%")', 'const % = x', 'null.%', 'throw "%"', 'module.exports = "%"'].map(
     text => ['platform-auth-server.config.cjs', text] as const
   ),

@@ -1,11 +1,6 @@
-import { chmod } from 'node:fs/promises'
-import { join } from 'node:path'
-import test, { type ExecutionContext } from 'ava'
-import { resolveSettings } from '#src/config/load.js'
+import test from 'ava'
 import { selfSignedCertificate } from '../helpers/certificate.js'
-import { testWhere } from '../helpers/requirement.js'
-import { tempFolder } from '../helpers/temp-folder.js'
-import { areProblems, enough } from './given.js'
+import { accepts } from './given.js'
 import { testMessages } from './messages.js'
 
 const { cert, key } = selfSignedCertificate()
@@ -28,32 +23,21 @@ interface Given {
   readonly cert?: string
   readonly key?: string
   readonly url?: string
-  /** Every user can read the key file. */
-  readonly isOpen?: boolean
+  /** The mode of the key file, in a folder that every user may enter. */
+  readonly mode?: number
 }
 
-async function resolveWith(t: ExecutionContext, given: Given) {
-  const cwd = await tempFolder(t, files)
-  await chmod(cwd, 0o755)
-  const { ca, cert, key, url = 'rediss://localhost' } = given
-  for (const name of ['a.key', 'wwwroot/a.key']) await chmod(join(cwd, name), 0o600)
-  if (given.isOpen) await chmod(join(cwd, 'a.key'), 0o644)
-  const env = { ...enough, REDIS_URL: url, REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key }
-  return { cwd, ...(await resolveSettings({ cwd, env })) }
-}
-
-test('the files of redisTls become absolute paths', async t => {
-  const { cwd, values, problems, warnings } = await resolveWith(t, { ca: 'several.pem', cert: 'a.pem', key: 'a.key' })
-  t.deepEqual([problems, warnings], [[], []])
-  t.is(values['redis.caFile'], join(cwd, 'several.pem'))
-  t.is(values['redis.certFile'], join(cwd, 'a.pem'))
-  t.is(values['redis.keyFile'], join(cwd, 'a.key'))
-})
-
-const inEnvironment = ({ ca, cert, key, url = 'rediss://localhost' }: Given) => ({
+const inEnvironment = ({ ca, cert, key, url = 'rediss://localhost', mode }: Given) => ({
   files,
   env: { REDIS_URL: url, REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key },
-  modes: { 'a.key': 0o600, 'wwwroot/a.key': 0o600 }
+  modes: { 'a.key': mode ?? 0o600, 'wwwroot/a.key': 0o600, ...(mode !== undefined && { '.': 0o755 }) }
+})
+
+test('the files of redisTls become absolute paths', async t => {
+  const { files, env } = inEnvironment({ ca: 'several.pem', cert: 'a.pem', key: 'a.key' })
+  const { config } = await accepts(t, { files, env })
+  for (const path of [config.redis.caFile, config.redis.certFile, config.redis.keyFile])
+    t.regex(path ?? '', /^\/.*\/(several\.pem|a\.pem|a\.key)$/)
 })
 
 testMessages('redis-tls', {
@@ -70,12 +54,8 @@ testMessages('redis-tls', {
   'a key without a certificate': inEnvironment({ key: 'a.key' }),
   'a URL without TLS': inEnvironment({ ca: 'a.pem', url: 'redis://localhost' }),
   'a key that is public': inEnvironment({ cert: 'a.pem', key: 'wwwroot/a.key' }),
-  'a key in place of its path': inEnvironment({ cert: 'a.pem', key: key.replaceAll('\n', '\\n') })
-})
-
-const testPermissions = testWhere(process.platform !== 'win32', 'Windows has no permission bits')
-
-testPermissions('the key file counts as a secret file: a key that every user can read gets a warning', async t => {
-  const { warnings } = await resolveWith(t, { cert: 'a.pem', key: 'a.key', isOpen: true })
-  areProblems(t, warnings, ['redis.keyFile read every user'])
+  'a key in place of its path': inEnvironment({ cert: 'a.pem', key: key.replaceAll('\n', '\\n') }),
+  ...(process.platform !== 'win32' && {
+    'a key that every user can read': inEnvironment({ cert: 'a.pem', key: 'a.key', mode: 0o644 })
+  })
 })

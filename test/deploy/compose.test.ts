@@ -129,27 +129,6 @@ test('the variant with TLS mounts the shipped file where nginx.conf includes it,
   t.deepEqual(variant.services.nginx?.ports, ['80:8080', '443:8443'])
 })
 
-test('all samples refresh as early and with the same jitter as config/dual.yaml', t => {
-  const [{ refresh }] = readYaml('config/dual.yaml') as [{ refresh: { beforeExpiry: string; jitter: string } }]
-  const { environment = {} } = servers[0]?.[1] ?? {}
-  t.is(environment.PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY, refresh.beforeExpiry)
-  t.is(environment.PLATFORM_AUTH_REFRESH_JITTER, refresh.jitter)
-  for (const path of [
-    'deploy/platform-auth-server-environment',
-    'deploy/kubernetes/platform-auth-server.yaml',
-    'docs/deploy/process.md'
-  ]) {
-    t.regex(
-      readText(path),
-      new RegExp(`PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY(=|, value: ")${refresh.beforeExpiry}\\b`),
-      path
-    )
-    t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_JITTER(=|, value: ")${refresh.jitter}\\b`), path)
-  }
-  const [values] = readYaml('deploy/helm/values.yaml') as [{ refresh: object }]
-  t.deepEqual(values.refresh, refresh)
-})
-
 test('Redis requires a password that is not on its command line, evicts no data and keeps it over a restart, and only the replicas can reach it', async t => {
   const { redis } = services
   const { config } = await settingsFrom(t, variablesOf(servers[0]?.[1] ?? {}))

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { parseEnv } from 'node:util'
 import test from 'ava'
-import { packageJson, readText, readYaml } from '../helpers/repository.js'
+import { readText, readYaml } from '../helpers/repository.js'
 import { startTestServer } from '../helpers/server.js'
 import type { Deployment, KubernetesObject, NetworkPolicy, Service } from './chart.js'
 import { secretFiles, settingsFrom } from './settings.js'
@@ -55,10 +55,6 @@ test('every secret file that the variables name is in the mounted secret', t => 
   t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret?.secretName} `))
 })
 
-test('the pod runs the image of this version', t => {
-  t.is(container.image, `platform-auth-server:${packageJson.version}`)
-})
-
 test('the replicas use a password for Redis, only they can reach it, and they can connect only to DNS, Redis and port 443', async t => {
   const { config } = await settingsFrom(t, variables)
   const { hosts: [redis] = [], password } = config.redis.url ?? {}
@@ -74,26 +70,6 @@ test('the replicas use a password for Redis, only they can reach it, and they ca
   t.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
   const ports = policy.spec.egress?.map(({ ports }) => ports.map(({ port }) => port))
   t.deepEqual(ports, [[53, 53], [6379, 26379], [443]])
-})
-
-test('kustomization.yaml lists plain files that exist, and no file that needs further resource types', t => {
-  const [{ resources, configMapGenerator }] = readYaml('deploy/kubernetes/kustomization.yaml') as [
-    { readonly resources: readonly string[]; readonly configMapGenerator: unknown }
-  ]
-  t.deepEqual(configMapGenerator, [{ name: 'platform-auth-server', envs: ['server.env'] }])
-  t.deepEqual(container.envFrom, [{ configMapRef: { name: 'platform-auth-server' } }])
-  t.deepEqual(resources, ['platform-auth-server.yaml', 'redis.yaml', 'ingress.yaml'])
-  for (const name of resources) {
-    const objects = readYaml(`deploy/kubernetes/${name}`) as { readonly apiVersion: string }[]
-    for (const { apiVersion } of objects) t.regex(apiVersion, /^(v1|\w+\/v1|networking\.k8s\.io\/v1)$/)
-  }
-})
-
-test('the volume with the pages is mounted where the server looks for them', async t => {
-  const mount = container.volumeMounts.find(({ name }) => name === 'wwwroot')
-  t.is(mount?.mountPath, '/app/wwwroot')
-  t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
-  t.is((await settingsFrom(t, variables)).config.wwwroot, undefined, 'wwwroot is unset, so the default folder is used')
 })
 
 test('the ingress leads to the service, and the manifests for Redis have the host name that the deployment uses', t => {

@@ -24,9 +24,3 @@ for (const path of texts) {
     t.pass(`${links.length} links`)
   })
 }
-
-test('the documents contain links, so the test of the links can fail', t => {
-  for (const path of ['README.md', 'docs/README.md', 'docs/run/troubleshooting.md']) {
-    t.true(linksOf(readText(path)).length > 0, path)
-  }
-})

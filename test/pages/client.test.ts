@@ -346,24 +346,3 @@ test.serial('a 200 that is not the expected JSON is an error that names the URL 
   const { client } = await openPage(url => response(url, 200, {}, '<!doctype html>'))
   await t.throwsAsync(client.getProfile(), { message: /\/api\/auth\/profile did not return JSON; is it forwarded/ })
 })
-
-test.serial('getAccessToken passes the token to its callback, and also returns it', async t => {
-  const token = { access_token: 'token-1', expires_in: 3600 }
-  const { client } = await openPage(url => response(url, 200, {}, JSON.stringify(token)))
-  const passed: unknown[] = []
-  t.deepEqual(await client.getAccessToken((...all) => void passed.push(...all)), token)
-  t.deepEqual(passed, ['token-1', 3600])
-  t.deepEqual(await client.getAccessToken(), token)
-})
-
-test.serial('a worker, which has no page to leave, gets the 401', async t => {
-  const { client } = await openPage(url => response(url, 401, signedOut), {
-    location: new URL('/worker.js', origin)
-  })
-  t.is((await client.apiFetch('/api/x')).status, 401)
-  t.is(await client.getProfile(), undefined)
-  await t.throwsAsync(
-    client.getAccessToken(() => t.fail()),
-    { message: /responded with status 401/ }
-  )
-})
