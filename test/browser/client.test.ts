@@ -138,6 +138,8 @@ test('Back leads to the page whose button began a sign-in, and not to one that s
   const { page, context, there, url } = await openPage(t, visit)
   const back = async () => {
     await page.goBack()
+    // A page that is left while it starts would report an error.
+    await shows(page, 'Hello, Ada Lovelace')
     return page.url()
   }
   await page.evaluate(

@@ -65,11 +65,19 @@ for (const [language, color] of [
     })
     const origin = `http://localhost:${await listen(t, server)}`
     const { page } = await visit({ viewport: { width: 320, height: 600 } })
+    const structures = new Set<unknown>()
     for (const [index, row] of shown.entries()) {
       await page.goto(`${origin}/${index}`)
-      const problems = await accessibilityProblems(page)
-      // Level AAA needs a contrast of 7. Neither black nor white has it on every colour that an operator may choose.
-      t.deepEqual(color === undefined ? problems : problems.filter(problem => !problem.includes('-enhanced')), [])
+      const structure = await page.evaluate(
+        `Array.from(document.querySelectorAll('*'), ({ tagName, className, hidden }) => [tagName, className, hidden]).join()`
+      )
+      // Pages that differ only in their texts have the same violations.
+      if (!structures.has(structure)) {
+        structures.add(structure)
+        const problems = await accessibilityProblems(page)
+        // Level AAA needs a contrast of 7. Neither black nor white has it on every colour that an operator may choose.
+        t.deepEqual(color === undefined ? problems : problems.filter(problem => !problem.includes('-enhanced')), [])
+      }
       await page.keyboard.press('Tab')
       const found = await page.evaluate(`[
         document.documentElement.scrollWidth, getComputedStyle(document.activeElement).outlineStyle,

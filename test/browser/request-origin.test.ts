@@ -78,13 +78,13 @@ for (const [name, host] of Object.entries(hosts)) {
       const sender = await createSender(visitor, origins, host)
       const rows: string[][] = []
       for (const [request, { page, script }] of Object.entries(navigations)) {
-        rows.push([name, request, ...(await sender.row(url => sender.navigate(page, url, script)))])
+        rows.push([name, request, ...(await sender.rowInTab(url => sender.navigate(page, url, script)))])
       }
       for (const [request, script] of Object.entries(inPage)) {
         rows.push([name, request, ...(await sender.row(url => sender.run(url, script)))])
       }
       rows.push([name, BEACON, ...(await sender.row(sender.beacon))])
-      rows.push([name, SPECULATION, ...(await sender.row(sender.speculate))])
+      rows.push([name, SPECULATION, ...(await sender.rowInTab(sender.speculate))])
       t.deepEqual(sender.surprises, [])
       // For pages of other origins, the table has only the requests that some route accepts.
       const isListed = (row: readonly string[]) => name === 'this origin' || row.includes('yes')
@@ -104,16 +104,28 @@ async function createSender({ page, newTab }: Visitor, origins: Origins, host: s
   let count = 0
   let isSignedIn = false
 
-  /** Sends a request to each route, and returns the cells of the table. Logout comes last, because it may end the session. */
+  /** Sends a request from the page to each route, and returns the cells of the table. */
   async function row(send: (url: string) => Promise<void>): Promise<string[]> {
     if (!isSignedIn) await signIn()
-    const results = new Map<RouteName, string>()
-    for (const route of Object.keys(routes).toSorted((a, b) => Number(a === 'logout') - Number(b === 'logout'))) {
-      results.set(route as RouteName, await resultOf(route as RouteName, send))
-    }
-    if (results.get('logout') === 'yes') isSignedIn = false
+    const others = (Object.keys(routes) as RouteName[]).filter(route => route !== 'login' && route !== 'logout')
+    const results = await Promise.all(others.map(async route => [route, await resultOf(route, send)] as const))
     const { profile, token } = Object.fromEntries(results)
     if (profile !== token) surprises.push(`profile: ${profile}, token: ${token}`)
+    return cells(new Map(results), send)
+  }
+
+  /** Does the same in the tab, one after another. The rule of the route for the token is that of the profile. */
+  async function rowInTab(send: (url: string) => Promise<void>): Promise<string[]> {
+    if (!isSignedIn) await signIn()
+    const results = new Map<RouteName, string>()
+    for (const route of ['profile', ...handlers] as const) results.set(route, await resultOf(route, send))
+    return cells(results, send)
+  }
+
+  /** Adds the results of the routes that may change the session. Logout comes last, because it may end the session. */
+  async function cells(results: Map<RouteName, string>, send: (url: string) => Promise<void>): Promise<string[]> {
+    for (const route of ['login', 'logout'] as const) results.set(route, await resultOf(route, send))
+    if (results.get('logout') === 'yes') isSignedIn = false
     return columns.map(route => results.get(route) ?? '')
   }
 
@@ -177,7 +189,7 @@ async function createSender({ page, newTab }: Visitor, origins: Origins, host: s
     return eventually(() => requestWith(new URL(url).searchParams.get('id') ?? '') !== undefined)
   }
 
-  return { row, run, navigate, beacon, speculate, surprises }
+  return { row, rowInTab, run, navigate, beacon, speculate, surprises }
 }
 
 const columns: readonly RouteName[] = ['login', 'logout', 'profile', 'proxy', 'custom route', 'forward-auth']

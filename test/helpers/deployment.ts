@@ -135,7 +135,9 @@ export function passOn(
   const onward = request({ port, host: '127.0.0.1', method, headers, path, agent: false }, async response => {
     const cookies = response.headers['set-cookie']?.filter(cookie => !loses || !cookie.startsWith(`${loses}=`))
     await mayRespond?.()
-    answer.writeHead(response.statusCode ?? 502, { ...response.headers, ...(cookies && { 'set-cookie': cookies }) })
+    // The connection of the browser stays open, although the one to the server ends.
+    const { connection, ...rest } = response.headers
+    answer.writeHead(response.statusCode ?? 502, { ...rest, ...(cookies && { 'set-cookie': cookies }) })
     response.pipe(answer)
   })
   onward.on('error', () => answer.destroy())
