@@ -1,48 +1,40 @@
 import { spawnSync } from 'node:child_process'
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { withFlagsOfContainer } from '#src/cli/terminal/container.js'
-import { defaultCallbackUrl } from '../helpers/config.js'
-import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { defaultCommand, environmentFor, startProgram } from '../helpers/program.js'
+import { enough } from '../config/given.js'
+import { freePort } from '../helpers/ports.js'
+import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
+import { run, startServer } from './shell.js'
 
 interface Given {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Runs `health` with the host and port of a server that was started with `given`. */
-async function healthOf(t: ExecutionContext, { args = [], env = {} }: Given, { stops = false } = {}) {
-  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-  const cwd = await tempFolder(t)
-  const variables = { ...environmentFor(idp, defaultCallbackUrl), ...env }
-  const [file = '', ...script] = defaultCommand
-  const program = await startProgram(t, { cwd, env: variables, args })
-  if (stops) {
-    program.signal('SIGTERM')
-    await program.ended
-  }
-  const { port } = new URL(program.url)
-  const { PORT: _, ...others } = variables
-  const health = spawnSync(file, [...script, 'health', ...args, '--port', port], { cwd, env: others, encoding: 'utf8' })
-  return { status: health.status, output: health.stdout + health.stderr }
-}
+// No server listens on port 1.
+const variables = { ...enough, PLATFORM_ISSUER: 'http://127.0.0.1:1' }
 
-for (const [what, given] of Object.entries({
+for (const [what, { args = [], env = {} }] of Object.entries<Given>({
   'with a flag': { args: ['--host', '127.0.0.1'] },
   'in a demo': { args: ['--demo'] },
   'with a variable': { env: { PLATFORM_AUTH_HOST: '::1' } },
   'on all addresses': { env: { PLATFORM_AUTH_HOST: '::' } }
 })) {
   test(`health asks the address at which the server listens ${what}`, async t => {
-    t.deepEqual(await healthOf(t, given), { status: 0, output: '' })
+    const { log } = await startServer(t, [...args, '--port', '0'], { env: { ...variables, ...env } })
+    const { port } = new URL(String(log().find(({ event }) => event === 'server_started')?.url))
+    const health = await run(t, ['health', ...args, '--port', port], { env: { ...variables, ...env } })
+    t.like(health, { code: 0, output: '', errors: '' })
   })
 }
 
-test('health fails if no server responds', async t => {
-  const { status, output } = await healthOf(t, {}, { stops: true })
+test('health fails if no server responds, also as a program', async t => {
+  const [file = '', ...script] = defaultCommand
+  const args = [...script, 'health', '--port', String(await freePort())]
+  const { status, stderr } = spawnSync(file, args, { cwd: await tempFolder(t), env: variables, encoding: 'utf8' })
   t.is(status, 1)
-  t.regex(output, /http:\/\/127\.0\.0\.1:\d+\/healthz/)
+  t.regex(stderr, /http:\/\/localhost:\d+\/healthz/)
 })
 
 for (const [commandLine, expected] of [

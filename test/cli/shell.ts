@@ -3,6 +3,7 @@ import { PassThrough, Writable } from 'node:stream'
 import type { ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
 import type { Terminal } from '#src/cli/terminal/terminal.js'
+import { eventually } from '../helpers/eventually.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 export interface ShellOptions {
@@ -59,6 +60,22 @@ export async function run(t: ExecutionContext, args: readonly string[], options:
   const { terminal, output, errors } = await shell(t, args, options)
   const code = await main(terminal)
   return { code, output: output(), errors: errors(), cwd: terminal.cwd }
+}
+
+/** Starts the server as a user would, and waits until it has started or ended. The end of the test stops it with a signal. */
+export async function startServer(t: ExecutionContext, args: readonly string[], options: ShellOptions) {
+  const console = await shell(t, args, options)
+  const ended = main(console.terminal)
+  const stop = () => console.signals.emit('SIGTERM')
+  t.teardown(async () => {
+    stop()
+    await ended
+  })
+  await Promise.race([
+    ended,
+    eventually(() => console.output() !== '' || console.log().some(line => line.event === 'server_started'))
+  ])
+  return { ...console, ended, stop }
 }
 
 function collector() {

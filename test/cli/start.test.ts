@@ -1,38 +1,23 @@
 import { createServer } from 'node:http'
 import { stripVTControlCharacters } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
-import { main } from '#src/cli/main.js'
 import { listenError } from '#src/cli/terminal/expected-errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { enough } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
-import { eventually } from '../helpers/eventually.js'
 import { goldenFile } from '../helpers/golden.js'
 import { carries } from '../helpers/messages.js'
 import { freePort, listen } from '../helpers/ports.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { run, type ShellOptions, shell } from './shell.js'
+import { run, type ShellOptions, startServer } from './shell.js'
 
 // No server listens on port 1, so no test sends a request to the real provider.
 const env = { ...enough, PORT: '0', PLATFORM_ISSUER: 'http://127.0.0.1:1' }
 
-/** Starts the server as a person would. The end of the test stops it with a signal. */
-async function started(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) {
-  const console = await shell(t, args, { env, ...options })
-  const ended = main(console.terminal)
-  const stop = () => console.signals.emit('SIGTERM')
-  t.teardown(async () => {
-    stop()
-    await ended
-  })
-  await Promise.race([
-    ended,
-    eventually(() => console.output() !== '' || console.log().some(line => line.event === 'server_started'))
-  ])
-  return { ...console, ended, stop }
-}
+const started = (t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) =>
+  startServer(t, args, { env, ...options })
 
 test('on a terminal the server prints its address, mode, pages and the callback URL to register', async t => {
   const { output, log, ended, stop } = await started(t, ['--mode', 'dual'], { isTTY: true })

@@ -252,14 +252,16 @@ for (const block of blocksOf('program')) {
   })
 }
 
-for (const block of blocksOf('test')) {
-  const [, name] = /^test\('([^']+)'/m.exec(block.text) ?? []
-  test(`the test of an application passes: ${block.path}: ${name}`, async t => {
-    const cwd = await folderWithPackage(t, { ...modules, 'routes.test.mjs': block.text })
-    const tests = spawn(process.execPath, ['--test', '--test-reporter=tap', 'routes.test.mjs'], { cwd })
-    t.regex(await streamText(tests.stdout), /^# pass 1$/m)
-  })
-}
+test('the tests of an application pass', async t => {
+  const tests = blocksOf('test').map(({ text }, index) => [`${index}.test.mjs`, text] as const)
+  const all = tests.map(([name]) => `import './${name}'`).join('\n')
+  const cwd = await folderWithPackage(t, { ...modules, ...Object.fromEntries(tests), 'all.test.mjs': all })
+  const run = spawn(process.execPath, ['--test-reporter=tap', 'all.test.mjs'], { cwd })
+  const output = await streamText(run.stdout)
+  t.regex(output, /^# fail 0$/m, output)
+  for (const [, name] of tests.flatMap(([, text]) => [...text.matchAll(/^test\('([^']+)'/gm)]))
+    t.true(output.includes(`- ${name}\n`), name)
+})
 
 for (const block of blocksOf('page')) {
   test.serial(
