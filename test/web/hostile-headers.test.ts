@@ -49,7 +49,8 @@ const headers = words`
   Accept Accept-Encoding Accept-Language Accept-Charset If-None-Match If-Modified-Since Cache-Control Range Cookie Host
   Forwarded X-Forwarded-For X-Forwarded-Host Content-Type Expect Connection X-Request-Id traceparent Sec-Fetch-Site
   Sec-Purpose`
-const targets = ['/', '/missing', '/api/auth/login', '/api/auth/callback?code=a&state=b', '/api/auth/profile']
+// The callback fails, so it also gets an error page.
+const targets = ['/', '/api/auth/login', '/api/auth/callback?code=a&state=b', '/api/auth/profile']
 
 // The server parses the host of a request only if its login cookie is from the last minute.
 const loginCookie = `platform_session_login=${'a'.repeat(43)}.${Date.now()}`
