@@ -1,25 +1,29 @@
 // The test files of one folder share a process, because starting AVA and loading the server takes longer than the tests of
-// most files. For each folder this writes a module to dist-test/folders/ that imports its test files.
+// most files. Small folders share one as well. For each process this writes a module to dist-test/folders/ that imports its test files.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-// These files keep a process to themselves. They replace functions for all of their tests, they measure its memory, they block it for so
-// long that time limits in other tests would pass, or they test such time limits themselves.
-const ALONE = new RegExp(
-  `^(${[
-    'architecture',
-    'fuzz',
-    'whole-run',
-    'base/expiring-map',
-    'bench/.*',
-    'pages/client',
-    'provider/(client|private-key-jwt|slow-provider|transport)',
-    'proxy/attack',
-    'server',
-    'sessions/(cells|forward-auth|model|ready|redis-unavailable|reply-limit|sessions-in-redis)',
-    'simulation/.*'
-  ].join('|')})\\.test\\.js$`
-)
+// These files keep a process to themselves. They replace functions for all of their tests, they measure its memory, or they block it for
+// so long that time limits in other tests would pass.
+const ALONE =
+  /^(fuzz|whole-run|provider\/client|proxy\/attack|sessions\/(model|reply-limit)|simulation\/simulation)\.test\.js$/
+
+/** The modules of files that do not share a process with the rest of their folder, and of folders that share one. */
+const MODULES = [
+  // These files test time limits, which would pass beside tests that keep the process busy.
+  ['provider-limits', /^(server|provider\/(slow-provider|transport))\.test\.js$/],
+  ['sessions-limits', /^sessions\/(cells|forward-auth|ready|redis-unavailable|sessions-in-redis)\.test\.js$/],
+  // They use the list of the packed files, which npm makes in a second.
+  ['docs', /^(docs|packaging|deploy)\//],
+  ['cli', /^cli\//],
+  ['web-others', /^web\/(errors|request|static)\//],
+  ['small', /^([^/]+$|(base|bench|cookie|examples|forward-auth|pages|real|testing)\/)/]
+]
+
+function moduleOf(file) {
+  const [name] = MODULES.find(([, pattern]) => pattern.test(file)) ?? [dirname(file).replaceAll('/', '-')]
+  return name
+}
 
 /** Returns the paths of the modules that AVA has to run, so that every test file runs once. */
 export function testFolders() {
@@ -30,10 +34,9 @@ export function testFolders() {
     .filter(path => path.endsWith('.test.js') && !path.startsWith('real/rehearsal/'))
     .sort()
   const shared = files.filter(file => !ALONE.test(file))
-  const folders = [...new Set(shared.map(file => dirname(file)))]
-  const modules = folders.map(folder => {
-    const module = `dist-test/folders/${folder === '.' ? 'top' : folder.replaceAll('/', '-')}.test.js`
-    const imports = ['helpers/turns.js', ...shared.filter(file => dirname(file) === folder)]
+  const modules = [...new Set(shared.map(moduleOf))].map(name => {
+    const module = `dist-test/folders/${name}.test.js`
+    const imports = ['helpers/turns.js', ...shared.filter(file => moduleOf(file) === name)]
     writeFileSync(module, imports.map(path => `import '../${path}'\n`).join(''))
     return module
   })
