@@ -1,6 +1,6 @@
 /** The content of a session cookie before its encryption: the session, or the reference to it, as JSON. */
 import { inflateSync } from 'node:zlib'
-import { activeAt, type CookieSession, hasTokens, isKeptInRedis, type SessionRecord } from './record.js'
+import { activeAt, type CookieSession, hasTokens, isKeptInRedis, type SessionRecord } from './session-record.js'
 
 // The JSON that is encrypted. The arrays and the two durations in milliseconds keep the `Cookie` header short. A session that is kept in
 // Redis is only a reference.
@@ -23,7 +23,7 @@ export function encodeSession(record: SessionRecord, expire: number): Buffer {
 
 /**
  * Returns the session, or the reference to it, and three times in milliseconds since the epoch: the login, the last activity
- * (`activeAt` in record.ts), and the expiry when the cookie was written. Returns undefined if the content cannot be read.
+ * (`activeAt` in session-record.ts), and the expiry when the cookie was written. Returns undefined if the content cannot be read.
  */
 export function decodeSession(plaintext: Buffer) {
   const [loggedInAt, activeMs, remainingMs, content] = parse(plaintext)

@@ -3,22 +3,13 @@
  * session, and the session is in Redis (`src/sessions/`). A cookie that cannot be decrypted is treated like a missing cookie, so a
  * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for decrypting.
  *
- * - `record`: the fields of a session; `session-content`: their form in the cookie
+ * - `session-record`: the fields of a session; `session-content`: their form in the cookie
  * - `keyring`: the encryption; `request-cookies`: a long value in several cookies
  */
 import { deflateSync } from 'node:zlib'
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import type { Sealer } from './keyring.js'
-import {
-  activeAt,
-  type CookieSession,
-  isKeptInRedis,
-  MAX_STORED_BYTES,
-  type SessionFields,
-  type SessionRecord,
-  sizeOf
-} from './record.js'
 import {
   chunkNames,
   joinChunks,
@@ -28,6 +19,15 @@ import {
   splitIntoChunks
 } from './request-cookies.js'
 import { decodeSession, encodeSession, MAX_CONTENT_BYTES } from './session-content.js'
+import {
+  activeAt,
+  type CookieSession,
+  isKeptInRedis,
+  MAX_STORED_BYTES,
+  type SessionFields,
+  type SessionRecord,
+  sizeOf
+} from './session-record.js'
 
 interface SessionCookieOptions {
   readonly sealer: Sealer

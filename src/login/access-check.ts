@@ -7,7 +7,7 @@
  * access tokens.
  */
 
-import type { SessionRecord } from '../cookie/record.js'
+import type { SessionRecord } from '../cookie/session-record.js'
 import type { Judgement } from './access.js'
 
 interface TokenResponse {

@@ -2,16 +2,16 @@
  * Completes a login after the identity provider has redirected the browser to the callback.
  */
 
-import type { CookieSession, Identity, SessionRecord } from '../cookie/record.js'
 import type { SessionCookie } from '../cookie/session-cookie.js'
+import type { CookieSession, Identity, SessionRecord } from '../cookie/session-record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/provider-error.js'
 import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
 import { type CodeExchange, type CodeExchanges, ID_LENGTH } from './code-exchange.js'
 import { retrySecondsOf } from './failure.js'
-import { revokeInBackground } from './grants.js'
 import { liveSession } from './log-out.js'
+import { revokeInBackground } from './token-requests.js'
 import { LOGIN_MAX_AGE_SECONDS, type LoginTransaction, type LoginTransactions, type StrayLogin } from './transaction.js'
 
 interface CompleteLoginDependencies {

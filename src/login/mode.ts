@@ -4,25 +4,25 @@
  * the interface `Mode` and does not depend on the mode. The folder, in the order of a session's life:
  *
  * - `begin-login`, `transaction`, `safe-return-to`: the start of a login, its data, and the page to which it returns
- * - `complete-login`, `code-exchange`, `grants`, `scopes`: the callback, the exchange of its code, and what was granted
+ * - `complete-login`, `code-exchange`: the callback, and the exchange of its code
+ * - `token-requests`, `scopes`: the requests of both modes, the checks of their responses, and what was granted
  * - `access`, `access-check`, `authentication`: who may sign in, when that is checked, and how a user must sign in
  * - `refreshes`, `refresh`, `schedule`: the current session of a request, its refresh, and when that is due
  * - `failure`, `evidence`, `refresh-report`: what an error means, when refusals end a session, and the log line
- * - `profiles`, `internal-token-watch`: the display name, and whether the provider keeps the internal token
+ * - `profiles`, `display-name`: the name of the user; `internal-token-watch`: whether the provider keeps the internal token
  * - `log-out`, `backchannel-logout`: the end of a session, by its user or by the provider
  */
 import type { Config } from '../config/settings.js'
-import type { SessionFields } from '../cookie/record.js'
+import type { SessionFields } from '../cookie/session-record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { IdTokenClaims, UserInfo } from '../provider/id-token.js'
 import { OAuthError, unusableTokens } from '../provider/provider-error.js'
 import type { CheckedClaims } from './access.js'
+import { fallbackNames, firstName, fullName } from './display-name.js'
+import { excessScopes, listScopes } from './scopes.js'
 import {
   type AuthorizationCode,
   codeGrant,
-  fallbackNames,
-  firstName,
-  fullName,
   type ModeDependencies,
   type RefreshedTokenSet,
   refreshGrant,
@@ -30,8 +30,7 @@ import {
   type TokenObject,
   type TokenState,
   tokenObject
-} from './grants.js'
-import { excessScopes, listScopes } from './scopes.js'
+} from './token-requests.js'
 
 export interface Tokens {
   readonly internal: TokenObject

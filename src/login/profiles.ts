@@ -4,7 +4,7 @@
  */
 
 import { createExpiringMap } from '../base/expiring-map.js'
-import type { SessionRecord } from '../cookie/record.js'
+import type { SessionRecord } from '../cookie/session-record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo } from '../provider/provider-error.js'
 import type { UserSessions } from '../sessions/index.js'

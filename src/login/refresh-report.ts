@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import { type FailureReason, failureReasonOf } from '../base/failure-reasons.js'
 import type { Metrics } from '../base/metrics.js'
-import { sessionHash } from '../cookie/record.js'
+import { sessionHash } from '../cookie/session-record.js'
 import { OAuthError, ProviderError } from '../provider/provider-error.js'
 import type { Current, End, Problem } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'

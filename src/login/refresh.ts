@@ -10,7 +10,7 @@ import {
   sessionHash,
   sizeOf,
   withCustomFields
-} from '../cookie/record.js'
+} from '../cookie/session-record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError, unusableTokens } from '../provider/provider-error.js'
 import {
@@ -27,10 +27,10 @@ import { type Access, type CheckedClaims, denialFields } from './access.js'
 import { needsCheck, uncheckedRecord } from './access-check.js'
 import { type Evidence, type Refreshing, refusalIn } from './evidence.js'
 import { meaningOfError, pauseIfThrottled, pauseSecondsAfter, retrySecondsOf } from './failure.js'
-import { revokeInBackground } from './grants.js'
 import type { Mode, TokenStep } from './mode.js'
 import { createLevels, type Log, type Refreshed } from './refresh-report.js'
 import type { RefreshSchedule } from './schedule.js'
+import { revokeInBackground } from './token-requests.js'
 
 export interface RefreshDependencies {
   readonly mode: Mode

@@ -4,7 +4,7 @@
  */
 import { type Clock, startStopwatch, withinOrUndefined } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
-import { type CookieSession, hasTokens } from '../cookie/record.js'
+import { type CookieSession, hasTokens } from '../cookie/session-record.js'
 import { type Current, StoreUnavailableError } from '../sessions/index.js'
 import { createRefresh, problemOf, type RefreshDependencies } from './refresh.js'
 import { createRefreshReport, type Log, type Refreshed } from './refresh-report.js'

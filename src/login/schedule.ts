@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../config/settings.js'
-import type { SessionFields, SessionRecord } from '../cookie/record.js'
+import type { SessionFields, SessionRecord } from '../cookie/session-record.js'
 
 /** The settings `refresh`. */
 export type RefreshTimes = Config['refresh']

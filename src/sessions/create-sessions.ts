@@ -1,6 +1,7 @@
 /** Creates the sessions of one process from the cells that it shares with other processes. */
-import { isKeptInRedis, type SessionRecord, withCustomFields } from '../cookie/record.js'
+
 import { requireStorable } from '../cookie/session-cookie.js'
+import { isKeptInRedis, type SessionRecord, withCustomFields } from '../cookie/session-record.js'
 import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.js'
 import { createProcessMemory, type ProcessMemory } from './memory.js'
 import { createPauses } from './pause.js'

@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.js'
 import { createExpiringMap } from '../base/expiring-map.js'
-import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
+import { isKeptInRedis, type SessionRecord } from '../cookie/session-record.js'
 import type { Snapshot } from './cells.js'
 import type { Revision, SessionKey } from './session-types.js'
 import type { Cell, End, Entry, Known } from './transitions.js'

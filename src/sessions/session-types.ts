@@ -2,7 +2,7 @@
  * What the rest of the server sees of this folder: sessions, and never leases or cells. ARCHITECTURE.md has a glossary of the
  * words *record*, *revision* and *lease*.
  */
-import type { SessionRecord } from '../cookie/record.js'
+import type { SessionRecord } from '../cookie/session-record.js'
 import type { End, Outcome, RefusalSeries, Suspicion } from './transitions.js'
 
 /** The id of a session and, if the session is kept in Redis, the key that decrypts its record. */

@@ -3,7 +3,7 @@
  * it.
  */
 import type { Clock } from '../base/clock.js'
-import type { SessionRecord } from '../cookie/record.js'
+import type { SessionRecord } from '../cookie/session-record.js'
 import { apply, type Cells, type Message, type Rule, StoreUnavailableError } from './cells.js'
 import type { ProcessMemory } from './memory.js'
 import type { Current, SessionKey } from './session-types.js'

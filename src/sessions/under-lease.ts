@@ -4,7 +4,7 @@
  * release the lease.
  */
 import { type Clock, startStopwatch, wait } from '../base/clock.js'
-import type { SessionRecord } from '../cookie/record.js'
+import type { SessionRecord } from '../cookie/session-record.js'
 import { ignoreUnavailable } from './cells.js'
 import type { HostSlots } from './host-slots.js'
 import type { LeaseUse } from './memory.js'

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.js'
-import type { SessionRecord } from '../cookie/record.js'
+import type { SessionRecord } from '../cookie/session-record.js'
 
 /** The listeners of one session. `endsAt` is the end of its absolute lifetime, in milliseconds since the epoch. */
 interface Watched {

@@ -1,8 +1,8 @@
 // The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
 import test from 'ava'
 import fc from 'fast-check'
-import type { AuthorizationCode, ModeDependencies, TokenState } from '#src/login/grants.js'
 import type { Mode, TokenStep } from '#src/login/mode.js'
+import type { AuthorizationCode, ModeDependencies, TokenState } from '#src/login/token-requests.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'

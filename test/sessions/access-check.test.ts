@@ -2,7 +2,7 @@
 // process that checks it.
 import test from 'ava'
 import fc from 'fast-check'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { createAccess, type Judgement } from '#src/login/access.js'
 import { needsCheck, uncheckedRecord } from '#src/login/access-check.js'
 import { ProviderError } from '#src/provider/provider-error.js'

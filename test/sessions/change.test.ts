@@ -1,5 +1,5 @@
 import test from 'ava'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { setUpExpired, setUpRefresh } from './setup.js'
 

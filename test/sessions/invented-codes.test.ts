@@ -2,7 +2,7 @@
 // instead of sessions. The limits of production, and a larger number of codes:
 // INVENTED_CODES=10000000 npx ava --timeout 60m dist-test/sessions/invented-codes.test.js
 import test from 'ava'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { createSessions } from '#src/sessions/create-sessions.js'
 import { createMemoryCells } from '#src/sessions/memory-cells.js'
 import type { Cell } from '#src/sessions/transitions.js'

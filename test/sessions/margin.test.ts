@@ -1,6 +1,6 @@
 // With a margin a session is refreshed before its tokens expire. If that early refresh fails, the current tokens are served.
 import test from 'ava'
-import type { HalfRefreshedSession } from '#src/cookie/record.js'
+import type { HalfRefreshedSession } from '#src/cookie/session-record.js'
 import { modes } from '../helpers/modes.js'
 import { oauthError, upstreamError } from '../login/fake-idp.js'
 import { grantsOf, setUpRefresh } from './setup.js'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { systemClock } from '#src/base/clock.js'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { createProcessMemory } from '#src/sessions/memory.js'
 import { recordOf } from './replicas.js'
 

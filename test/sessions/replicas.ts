@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
 import { createKeyring } from '#src/cookie/keyring.js'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import {
   type Current,
   createStores,

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { createRefreshSchedule } from '#src/login/schedule.js'
 
 const issuedAt = 1_700_000_000_000

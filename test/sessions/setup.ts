@@ -2,13 +2,13 @@
 // memory. A test can add more processes that use the same stored sessions, and can cut the connection of a process.
 
 import { type Metrics, noMetrics } from '#src/base/metrics.js'
-import type { Identity, SessionRecord } from '#src/cookie/record.js'
+import type { Identity, SessionRecord } from '#src/cookie/session-record.js'
 import type { Access } from '#src/login/access.js'
 import { createEvidence } from '#src/login/evidence.js'
-import type { ModeDependencies } from '#src/login/grants.js'
 import type { Mode } from '#src/login/mode.js'
 import { createDualMode, createSingleMode } from '#src/login/mode.js'
 import { createRefreshes } from '#src/login/refreshes.js'
+import type { ModeDependencies } from '#src/login/token-requests.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
 import { createSessions, type Sessions } from '#src/sessions/create-sessions.js'
 import type { SessionKey, Stores } from '#src/sessions/index.js'

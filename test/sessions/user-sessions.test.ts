@@ -1,7 +1,7 @@
 // The lists of the sessions of each user: in memory and in Redis they behave in the same way, and do not show who the user is.
 import test, { type ExecutionContext } from 'ava'
 import { createKeyring } from '#src/cookie/keyring.js'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import type { Sessions } from '#src/sessions/create-sessions.js'
 import { createMemoryValues } from '#src/sessions/memory-cells.js'

@@ -1,7 +1,7 @@
 // A simulated Redis: the cells of the sessions, the host slots of the processes, and the messages. A replica of it is some moments
 // behind, and may be promoted.
 
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
 import { createStoreClock } from '#src/sessions/redis/redis-cells.js'
 import type { SessionKey } from '#src/sessions/session-types.js'

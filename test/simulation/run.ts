@@ -1,7 +1,7 @@
 // Runs one schedule: several users use four processes that share a Redis, while faults happen. All code that decides
 // anything about sessions is the production code.
 
-import type { CookieSession, SessionRecord } from '#src/cookie/record.js'
+import type { CookieSession, SessionRecord } from '#src/cookie/session-record.js'
 import type { Current } from '#src/sessions/session-types.js'
 import { type Cell, type End, TIMES } from '#src/sessions/transitions.js'
 import { startFaults } from './faults.js'

@@ -2,7 +2,7 @@
 // in after a logout, or wait for a dead process.
 
 import type { Clock } from '#src/base/clock.js'
-import type { SessionRecord } from '#src/cookie/record.js'
+import type { SessionRecord } from '#src/cookie/session-record.js'
 import type { Sessions } from '#src/sessions/create-sessions.js'
 import type { ProcessMemory } from '#src/sessions/memory.js'
 import type { Grant, Result } from '#src/sessions/session-types.js'

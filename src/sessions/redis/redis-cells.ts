@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/clock.js'
 import type { Sealer } from '../../cookie/keyring.js'
-import type { SessionRecord } from '../../cookie/record.js'
+import type { SessionRecord } from '../../cookie/session-record.js'
 import { apply, type Cells, type Message, type Snapshot, StoreUnavailableError, type Values } from '../cells.js'
 import type { SessionKey } from '../session-types.js'
 import type { Cell, Entry } from '../transitions.js'

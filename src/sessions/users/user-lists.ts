@@ -6,7 +6,7 @@
  */
 import { type Clock, wait } from '../../base/clock.js'
 import type { Hasher } from '../../cookie/keyring.js'
-import type { Identity, SessionRecord } from '../../cookie/record.js'
+import type { Identity, SessionRecord } from '../../cookie/session-record.js'
 import { ignoreUnavailable, type Rule, StoreUnavailableError, type Values } from '../cells.js'
 import type { Sessions } from '../create-sessions.js'
 

@@ -1,6 +1,6 @@
 /** Finds users by their names: an e-mail address, a user name or a display name. Upper and lower case do not matter. */
 import type { Hasher } from '../../cookie/keyring.js'
-import type { Identity } from '../../cookie/record.js'
+import type { Identity } from '../../cookie/session-record.js'
 import type { Rule, Values } from '../cells.js'
 import { cellName } from './user-lists.js'
 

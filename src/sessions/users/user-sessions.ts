@@ -4,7 +4,7 @@
  * setting `platform.backchannelLogout`.
  */
 
-import type { SessionRecord } from '../../cookie/record.js'
+import type { SessionRecord } from '../../cookie/session-record.js'
 import { ignoreUnavailable, StoreUnavailableError, type Values } from '../cells.js'
 import type { Sessions } from '../create-sessions.js'
 import { createRetries } from '../restores.js'

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
 import { HEALTH_ROUTES } from '../../config/types/urls.js'
-import type { Services } from '../services.js'
+import type { Services } from '../middleware-services.js'
 
 /**
  * `/healthz` responds with 200 while the process runs. `/readyz` responds with 200 while the server accepts requests,

@@ -7,9 +7,9 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
+import type { Services } from '../middleware-services.js'
 import { notesOf, requestLog } from '../request/request.js'
 import { wasExecuted } from '../request/session-status.js'
-import type { Services } from '../services.js'
 
 // Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
 // client may have written. If the value does not match, the IP address of the connection is logged instead.

@@ -16,10 +16,10 @@ import { respondToClientErrors } from '../every-request/client-errors.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../every-request/connections.js'
 import { endSpanWithStatus, methodOf } from '../every-request/observe.js'
 import { type BrowserRequest, rejectionOf } from '../every-request/request-origin.js'
+import type { Services } from '../middleware-services.js'
 import { requestIdOf } from '../request/request.js'
 import { refusalOf } from '../request/session-refusal.js'
 import type { SessionStatus } from '../request/session-status.js'
-import type { Services } from '../services.js'
 
 interface Decision {
   readonly status: 200 | 401 | 403 | 500 | 503

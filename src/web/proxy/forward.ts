@@ -9,9 +9,9 @@ import {
   type Turn
 } from '../../base/fair-queue.js'
 import { hasBody, postponeBody } from '../every-request/arrivals.js'
+import type { Services } from '../middleware-services.js'
 import { sessionRecord } from '../request/session.js'
 import { unauthorized } from '../routes/require-tokens.js'
-import type { Services } from '../services.js'
 import { createExchange, isLoggedOut } from './exchange.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Upstreams } from './upstream.js'

@@ -6,7 +6,7 @@
 import type { Context } from 'koa'
 import { mayMatch } from '../../config/types/path-pattern.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
-import type { Services } from '../services.js'
+import type { Services } from '../middleware-services.js'
 import { notesOf, requestLog } from './request.js'
 
 /** The parameters of a request for a login or a logout. */

@@ -4,10 +4,10 @@
  */
 import type { Context } from 'koa'
 import type { CookieNames } from '../../config/site.js'
-import { type CookieSession, hasTokens, type SessionRecord } from '../../cookie/record.js'
 import { readCookie } from '../../cookie/request-cookies.js'
+import { type CookieSession, hasTokens, type SessionRecord } from '../../cookie/session-record.js'
 import { LOGIN_MAX_AGE_SECONDS } from '../../login/transaction.js'
-import type { Services } from '../services.js'
+import type { Services } from '../middleware-services.js'
 
 interface RequestSession {
   current: CookieSession | undefined

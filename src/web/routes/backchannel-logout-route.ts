@@ -2,8 +2,8 @@
 import type { Middleware } from 'koa'
 import { readBody } from '../../base/read-body.js'
 import { closingError, invalidRequest } from '../errors/http-error.js'
+import type { Services } from '../middleware-services.js'
 import { requestLog } from '../request/request.js'
-import type { Services } from '../services.js'
 
 // A logout token has about 1,000 characters, so this limit is sufficient.
 const MAX_BODY_BYTES = 16 * 1024

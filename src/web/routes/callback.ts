@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { failureReasonOf } from '../../base/failure-reasons.js'
-import { sessionHash } from '../../cookie/record.js'
+import { sessionHash } from '../../cookie/session-record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
@@ -9,10 +9,10 @@ import { isExpiredLoginPage } from '../../provider/quirks.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { rejectionOf } from '../every-request/request-origin.js'
+import type { Services } from '../middleware-services.js'
 import { notesOf, requestLog } from '../request/request.js'
 import { createAcceptedReturn, publicPathOf, redirect, restartUrl } from '../request/returning.js'
 import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from '../request/session.js'
-import type { Services } from '../services.js'
 
 /**
  * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (docs/reference/contract.md,

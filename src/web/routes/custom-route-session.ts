@@ -6,10 +6,10 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
-import type { SessionFields, SessionRecord } from '../../cookie/record.js'
+import type { SessionFields, SessionRecord } from '../../cookie/session-record.js'
+import type { Services } from '../middleware-services.js'
 import { requestLog } from '../request/request.js'
 import { removeSession, sessionRecord, writeSession } from '../request/session.js'
-import type { Services } from '../services.js'
 
 // koa-session requires a key for an external store. Here each request has a separate store, so the key can be any
 // constant.

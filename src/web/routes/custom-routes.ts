@@ -1,8 +1,8 @@
 /** The middleware with which custom routes use the session. */
 import type { Context, Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
+import type { Services } from '../middleware-services.js'
 import { sessionRecord } from '../request/session.js'
-import type { Services } from '../services.js'
 import { protectWithSession, type TokensState } from './require-tokens.js'
 
 // The gate is a property of the context, and not of the application, because koa-mount runs the middleware of one application

@@ -5,8 +5,8 @@
 import type { Context, Middleware } from 'koa'
 import { isLocalRequest } from '../../config/types/urls.js'
 import { checkOrigin } from '../every-request/request-origin.js'
+import type { DemoProvider, Services } from '../middleware-services.js'
 import { sessionRecord, writeSession } from '../request/session.js'
-import type { DemoProvider, Services } from '../services.js'
 import { createRequireTokens } from './require-tokens.js'
 
 /**

@@ -4,10 +4,10 @@ import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
+import type { Services } from '../middleware-services.js'
 import { notesOf, requestLog } from '../request/request.js'
 import { createAcceptedReturn, isRestarted, readReturningQuery, redirect } from '../request/returning.js'
 import { readLoginCookie, writeLoginCookie } from '../request/session.js'
-import type { Services } from '../services.js'
 
 /** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
 export function login(services: Services): Middleware {

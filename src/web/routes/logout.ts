@@ -2,10 +2,10 @@ import type { Context, Middleware } from 'koa'
 import type { LogOut } from '../../login/log-out.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { checkOrigin } from '../every-request/request-origin.js'
+import type { Services } from '../middleware-services.js'
 import { requestLog } from '../request/request.js'
 import { publicPathOf, readReturningQuery, redirect } from '../request/returning.js'
 import { clearLoginCookie, openSession, removeSession } from '../request/session.js'
-import type { Services } from '../services.js'
 
 /**
  * `GET /api/auth/logout` terminates the session. It redirects to the page in the `return_to` parameter, by default the

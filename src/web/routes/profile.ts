@@ -1,9 +1,9 @@
 import type { Middleware } from 'koa'
-import type { SessionRecord } from '../../cookie/record.js'
+import type { SessionRecord } from '../../cookie/session-record.js'
 import { ProviderError } from '../../provider/provider-error.js'
 import { providerFailure } from '../errors/login-error.js'
+import type { Services } from '../middleware-services.js'
 import { sessionRecord } from '../request/session.js'
-import type { Services } from '../services.js'
 import { tokensOf } from './require-tokens.js'
 
 /**

@@ -1,10 +1,11 @@
 import type { Context, Middleware } from 'koa'
-import { type CookieSession, hasTokens, isKeptInRedis, withCustomFields } from '../../cookie/record.js'
+import { type CookieSession, hasTokens, isKeptInRedis, withCustomFields } from '../../cookie/session-record.js'
 import type { Tokens } from '../../login/mode.js'
 import { PROBLEM_REASONS } from '../../login/refresh-report.js'
 import type { Current } from '../../sessions/index.js'
 import { HttpError } from '../errors/http-error.js'
 import { checkOrigin } from '../every-request/request-origin.js'
+import type { Services } from '../middleware-services.js'
 import { opensDocument } from '../request/navigation.js'
 import { requestLog } from '../request/request.js'
 import {
@@ -18,7 +19,6 @@ import {
 } from '../request/session.js'
 import { refusalOf } from '../request/session-refusal.js'
 import { mayBeExecuted, setSessionStatus, setSessionUser } from '../request/session-status.js'
-import type { Services } from '../services.js'
 
 /** The state of a request after `requireTokens` has run. */
 export interface TokensState {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Config } from '../../config/settings.js'
 import { AUTH_PATH, isAuthPath } from '../../config/types/urls.js'
 import { wwwrootProblem } from '../../config/wwwroot.js'
-import type { Services } from '../services.js'
+import type { Services } from '../middleware-services.js'
 import { fileFinder } from './find-file.js'
 
 /** The folder of static files to which the setting `wwwroot` leads at present. */

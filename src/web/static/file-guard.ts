@@ -1,6 +1,6 @@
 import { isProtectedFile, isProtectedPath } from '../../config/types/protected-files.js'
+import type { Services } from '../middleware-services.js'
 import { protectWithSession } from '../routes/require-tokens.js'
-import type { Services } from '../services.js'
 
 /**
  * Protects the static files that match `access.files`. The decision depends on the file and not on the URL, so that no

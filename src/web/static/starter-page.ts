@@ -7,8 +7,8 @@ import { STARTER_PAGE } from '../../config/settings.js'
 import { isLocalRequest, isLoopback } from '../../config/types/urls.js'
 import { readCookie } from '../../cookie/request-cookies.js'
 import { loadedInBackground } from '../every-request/loaded-in-background.js'
+import type { Services } from '../middleware-services.js'
 import { notesOf } from '../request/request.js'
-import type { Services } from '../services.js'
 
 /**
  * Creates the middleware that serves the starter page. Nobody changes or protects its files, so they need none of the checks in

@@ -1,6 +1,8 @@
-/** The steps of a login and a refresh that single mode and dual mode share. */
+/**
+ * The token requests of a login and a refresh, and the checks of their responses, which single mode and dual mode share.
+ */
 
-import type { CompleteSession, HalfRefreshedSession, Identity } from '../cookie/record.js'
+import type { CompleteSession, HalfRefreshedSession, Identity } from '../cookie/session-record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { UserInfo } from '../provider/id-token.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
@@ -206,34 +208,10 @@ function signedInOf({ iat, auth_time }: IdTokenClaims): NonNullable<Identity['si
   return { iat, ...(typeof auth_time === 'number' && { authTime: auth_time }) }
 }
 
+// The name in the ID token is part of the session cookie, so it must be shorter than that of the user info.
+const MAX_ID_TOKEN_NAME_LENGTH = 100
+
 /** Creates the token object that handlers and pages get. */
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
-}
-
-const MAX_NAME_LENGTH = 1000
-// The name in the ID token is part of the session cookie, so it must be shorter.
-const MAX_ID_TOKEN_NAME_LENGTH = 100
-
-/**
- * Returns the first value that is a string and not blank, trimmed and shortened to the maximum length. Returns an empty string if
- * there is no such value.
- */
-export function firstName(...values: readonly unknown[]): string {
-  for (const value of values) {
-    if (typeof value === 'string' && value.trim() !== '') return value.trim().slice(0, MAX_NAME_LENGTH)
-  }
-  return ''
-}
-
-/** Returns values that can replace a missing name, in the order of preference. */
-export function fallbackNames(userInfo: UserInfo): readonly unknown[] {
-  // Microsoft Graph, Spotify, Discord and GitHub use names of their own.
-  const { displayName, display_name, global_name, preferred_username, userName, login, email, mail, sub } = userInfo
-  return [displayName, display_name, global_name, preferred_username, userName, login, email, mail, sub]
-}
-
-/** Returns the given name and the family name. Some providers call them `firstName` and `lastName`. */
-export function fullName({ firstName: first, lastName: last, given_name, family_name }: UserInfo): string {
-  return [firstName(first, given_name), firstName(last, family_name)].filter(Boolean).join(' ')
 }
