@@ -6,6 +6,7 @@
  * - `session-record`: the fields of a session; `session-content`: their form in the cookie
  * - `keyring`: the encryption; `request-cookies`: a long value in several cookies
  */
+import { isDeepStrictEqual } from 'node:util'
 import { deflateSync } from 'node:zlib'
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
@@ -169,7 +170,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
 
 function createOpenedCache(unseal: (sealed: string) => Opened | undefined) {
   const cached = new Map<string, Opened>()
-  const seenOnce = new Map<string, true>()
+  const seenOnce = new Map<string, CookieSession>()
   return {
     /** Returns what `unseal` returned for this encrypted value, now or earlier. */
     get(sealed: string): Opened | undefined {
@@ -177,10 +178,15 @@ function createOpenedCache(unseal: (sealed: string) => Opened | undefined) {
       const known = cached.get(tag)
       if (known?.sealed === sealed) return known
       const opened = unseal(sealed)
+      const first = seenOnce.get(tag)
       // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
       // evict the cookies that arrive often.
-      if (opened && seenOnce.delete(tag)) addToCache(cached, tag, { ...opened, sealed: copyOf(sealed) })
-      else if (opened) addToCache(seenOnce, tag, true)
+      if (opened && first) {
+        seenOnce.delete(tag)
+        // The memory of the process has the first object, and compares each request with it, which is fast for the same object.
+        const session = isDeepStrictEqual(first, opened.session) ? first : opened.session
+        addToCache(cached, tag, { ...opened, session, sealed: copyOf(sealed) })
+      } else if (opened) addToCache(seenOnce, tag, opened.session)
       return opened
     },
     clear(): void {

@@ -351,6 +351,15 @@ test('sentNames() lists the session cookies that the browser sent, even if they 
   t.deepEqual(sentNames(`${NAME}=garbage; ${NAME}.2=; ${NAME}_login=x; ${NAME}.4=y`), [NAME, `${NAME}.2`])
 })
 
+test('all requests with a cookie share the session that the first of them has opened', t => {
+  const { open, headerFor } = setUp()
+  const header = headerFor(recordOf({ refresh_token: 'r' }))
+  const first = open(header)
+  t.truthy(first)
+  open(header)
+  t.is(open(header), first)
+})
+
 test('the sessions of 1,000 opened cookies are cached, and the oldest of them is evicted', t => {
   const { open, headerFor, decryptions } = setUp()
   const headers = Array.from({ length: 1001 }, (_, n) => headerFor(recordOf({ refresh_token: `r${n}` })))

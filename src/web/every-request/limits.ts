@@ -35,7 +35,7 @@ export const normalizeRequest: Middleware = function normalizeRequest(ctx, next)
   if (!PLAIN_PATH.test(ctx.url)) ctx.url = pathAndQuery(ctx.url)
   const { headers } = ctx.req
   for (const name of PREFERENCES) {
-    if (`${headers[name] ?? ''}`.length > MAX_PREFERENCE_LENGTH) delete headers[name]
+    if ((headers[name]?.length ?? 0) > MAX_PREFERENCE_LENGTH) delete headers[name]
   }
   return next()
 }

@@ -190,8 +190,8 @@ export function rejectionOf(
  * have it, but every handshake contains `Sec-WebSocket-Version`. No page can send another protocol in `Upgrade`, and a server may
  * ignore it (RFC 9110 section 7.8), as Java's client expects for `h2c`.
  */
-function isWebSocket({ upgrade = '', ...headers }: IncomingHttpHeaders): boolean {
-  return /websocket/i.test(upgrade) || headers['sec-websocket-version'] !== undefined
+function isWebSocket({ upgrade = '', 'sec-websocket-version': version }: IncomingHttpHeaders): boolean {
+  return /websocket/i.test(upgrade) || version !== undefined
 }
 
 /**
