@@ -284,6 +284,11 @@ test.serial(
     for (let time = 0; time < 6; time += 1) await load(both, mixed)
     const helped = `pending ${login(here)} sessionended beforesignin`
     t.deepEqual(outcomes.splice(0), [...new Array(5).fill(helped), 'SignInLoopError sessionended signinloop'])
+    isTaken = true
+    const { client } = await openPage(mixed, { sessionStorage })
+    await t.throwsAsync(call(client), {
+      message: /^\/api\/.* did not last\. Another server on this host may use the same/
+    })
   }
 )
 

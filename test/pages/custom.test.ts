@@ -172,6 +172,17 @@ test('texts of the folder replace ours one by one, and a complete file adds a la
   t.regex(french ?? '', /<html lang="fr">[\s\S]*<body class="every"><h1>Il n’y a pas de page ici<\/h1>/)
 })
 
+test('the direction of a page follows its language', async t => {
+  const { errorPage } = createPages({ folder: await tempFolder(t, { 'ar.json': complete, 'pa-Arab.json': complete }) })
+  for (const [language, direction] of [
+    ['ar', 'rtl'],
+    ['pa-Arab', 'rtl'],
+    ['ja', 'ltr']
+  ] as const) {
+    t.true(errorPage(details, language).includes(`<html lang="${language}" dir="${direction}">`))
+  }
+})
+
 test('a user gets a language of the folder only in the script that the user reads', async t => {
   const { languageFor } = createPages({
     folder: await tempFolder(t, { 'zh-TW.json': complete, 'sr-Latn.json': complete })

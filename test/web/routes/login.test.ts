@@ -114,8 +114,11 @@ test('the login returns to the path in return_to or return_to_raw, unchanged', a
 })
 
 test('the login returns to a safe path of this server only, and return_to_raw takes the rest of the query', async t => {
-  const { browser } = await startTestServer(t)
+  const { browser, logs } = await startTestServer(t)
   await assertCases(t, 'test/web/routes/return-paths.txt', async query => String(await landing(browser, query)))
+  t.deepEqual(logs.all('return_path_shortened'), [])
+  t.is(await landing(browser, `return_to=/x%23${'y'.repeat(2048)}`), '/x')
+  t.like(logs.all('return_path_shortened'), [{ level: 'info' }])
   t.is(parameter(await locationOf(browser, 'return_to_raw=/x?a=1&prompt=login'), 'prompt'), '')
 })
 
