@@ -95,18 +95,11 @@ export async function checkExtension({ extension: path }: Config): Promise<Findi
 
 const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
 
-/**
- * Reports the access that pages get with the public token (in dual mode, the access token for pages). Reports nothing if
- * the public scopes are as wide as the internal scopes, because the validation of the settings already warns of that.
- */
-export function* checkScopes({ platform }: Config, { offersPublicToken, loginScope }: Mode): Generator<Finding> {
-  const { internalTokenScopes, publicTokenScopes } = platform
-  const writing = publicTokenScopes.filter(scope => WRITE_SCOPE.test(scope)).join(' ')
-  if (!offersPublicToken) yield ok`The token (${loginScope}) stays on the server.`
-  else if (writing !== '')
+/** Warns if pages can change data with the public token (in dual mode, the access token for pages). */
+export function* checkScopes({ platform }: Config, { offersPublicToken }: Mode): Generator<Finding> {
+  const writing = platform.publicTokenScopes.filter(scope => WRITE_SCOPE.test(scope)).join(' ')
+  if (offersPublicToken && writing !== '')
     yield warning`Every script in your pages has the public token, which allows changes (${writing}). Next: Put such scopes only into platform.internalTokenScopes.`
-  else if (!internalTokenScopes.every(scope => publicTokenScopes.includes(scope)))
-    yield ok`Pages get ${publicTokenScopes.join(' ')}, which is less than the server has (${internalTokenScopes.join(' ')}).`
 }
 
 /** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
