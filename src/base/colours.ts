@@ -1,8 +1,9 @@
 import { styleText } from 'node:util'
 
 /** Functions that colour a string for a terminal. */
-export type Colours = Readonly<Record<Colour, (text: string) => string>>
-type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+export type Colours = Readonly<Record<(typeof formats)[number], (text: string) => string>>
+
+const formats = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
 
 /** An output stream, and the environment variables that switch its colours on or off. */
 interface ColouredOutput {
@@ -17,16 +18,11 @@ interface ColouredOutput {
 export function coloursFor(output: ColouredOutput): Colours {
   const isColoured = hasColours(output)
   // `hasColours` has already checked the output, so `styleText` must not check the standard output again.
-  const styled = (format: Colour) => (string: string) =>
-    isColoured ? styleText(format, string, { validateStream: false }) : string
-  return {
-    bold: styled('bold'),
-    dim: styled('dim'),
-    red: styled('red'),
-    green: styled('green'),
-    yellow: styled('yellow'),
-    cyan: styled('cyan')
-  }
+  const functions = formats.map(format => {
+    const colour = (text: string) => (isColoured ? styleText(format, text, { validateStream: false }) : text)
+    return [format, colour] as const
+  })
+  return Object.fromEntries(functions) as Colours
 }
 
 /**

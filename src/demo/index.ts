@@ -27,17 +27,7 @@ export { createSigningKey } from './platform.js'
 export { offeredUsers } from './users.js'
 
 /** The numbers of requests to the demo identity provider, including rejected ones. */
-function noCalls() {
-  return {
-    /** Token requests with `grant_type=refresh_token`. */
-    refreshToken: 0,
-    /** Refresh requests with a refresh token that was already used. Each such request ended the grant of its token. */
-    reusedRefreshToken: 0,
-    revocation: 0
-  }
-}
-
-type DemoCalls = ReturnType<typeof noCalls>
+type DemoCalls = Record<'refreshToken' | 'reusedRefreshToken' | 'revocation', number>
 
 export interface DemoOptions {
   /** The callback URL of the application. No other callback URL is registered. */
@@ -81,7 +71,7 @@ export async function startDemo(options: DemoOptions) {
   const port = await listen(server, { port: options.port ?? 0, host: '127.0.0.1', listener: 'demo' })
   const issuer = `http://127.0.0.1:${port}`
 
-  const calls = noCalls()
+  const calls: DemoCalls = { refreshToken: 0, reusedRefreshToken: 0, revocation: 0 }
   const users = createUsers()
   const pages = createDemoPages({ callbackUrl, homeUrl: postLogoutUrl })
   const provider = createProvider({

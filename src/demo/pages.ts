@@ -27,6 +27,8 @@ export function createDemoPages({ callbackUrl, homeUrl }: { callbackUrl: string;
   // redirect against `form-action`.
   const formPolicy = securityPolicyFor({ formTargets: ["'self'", new URL(callbackUrl).origin] })
   const plainPolicy = securityPolicyFor()
+  const registered = html`<p>The application must send exactly the callback URL that is registered here:</p>
+<p><code>${callbackUrl}</code></p>`
   const backLink = html`<p class="actions"><a class="button" href="${homeUrl}">Back to the application</a></p>`
 
   function send(ctx: Koa.Context, status: number, policy: string, page: { title: string; body: Html }) {
@@ -75,16 +77,11 @@ page.</p>
         title: 'The demo refuses this request',
         body: html`<p>The application sent a request that an identity provider must not accept. Nothing was changed.</p>
 <p>Error <code>${error}</code>${description === undefined ? undefined : html`: ${description}`}</p>
-${error === 'invalid_redirect_uri' ? registeredCallback(callbackUrl) : undefined}
+${error === 'invalid_redirect_uri' ? registered : undefined}
 ${backLink}`
       })
     }
   }
-}
-
-function registeredCallback(callbackUrl: string): Html {
-  return html`<p>The application must send exactly the callback URL that is registered here:</p>
-<p><code>${callbackUrl}</code></p>`
 }
 
 // The page has three forms. In a single form, Enter in the name field would press the first button of the page, and the

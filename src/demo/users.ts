@@ -10,22 +10,18 @@ export type Users = ReturnType<typeof createUsers>
 
 const MAX_USERS = 10_000
 
-/** Remembers the users who signed in. If there are too many, the least recently used are forgotten. */
+/** Remembers the users who signed in. If there are too many, those who signed in longest ago are forgotten. */
 export function createUsers() {
   const recent = createExpiringMap<User>(MAX_USERS, Date.now)
 
-  function markUsed(user: User): User {
-    recent.set(user.id, user, Number.POSITIVE_INFINITY)
-    return user
-  }
-
   return {
     /** Returns the user with this name. The case of the letters does not matter. */
-    signIn: (name: string) => markUsed(userNamed(name)),
-    find(id: string) {
-      const user = recent.get(id)
-      return user && markUsed(user)
-    }
+    signIn(name: string) {
+      const user = userNamed(name)
+      recent.set(user.id, user, Number.POSITIVE_INFINITY)
+      return user
+    },
+    find: recent.get
   }
 }
 

@@ -5,29 +5,12 @@
 import { fileError } from './custom-files.js'
 import { fillMarkup, type Html, hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from './html.js'
 
-/** The values of a page that a template can show. */
-interface TemplateValues {
-  /** The language tag of the page, for the `lang` attribute. */
-  readonly lang: string
-  /** `ltr` or `rtl`, for the `dir` attribute. */
-  readonly dir: string
-  /** The elements that every page needs in its head: the encoding, the viewport, the title, the icon and the script. */
-  readonly head: Html
-  /** The `style` element with the built-in style sheet. */
-  readonly style: Html
-  /** The heading of the page. */
-  readonly title: string
-  /** The setting `branding.name`, or an empty string. */
-  readonly name: string
-  /** The logo, or the name if there is no logo. */
-  readonly brand: Html | undefined
-  /** The heading, the explanation, the buttons and the details for support. */
-  readonly content: Html
-}
+// `docs/pages/error-pages.md` describes these values.
+const NAMES = ['lang', 'dir', 'head', 'style', 'title', 'name', 'brand', 'content'] as const
+type TemplateValues = Readonly<Record<(typeof NAMES)[number], string | Html | undefined>>
 
 export type Template = ReturnType<typeof parseTemplate>
 
-const NAMES = ['lang', 'dir', 'head', 'style', 'title', 'name', 'brand', 'content'] satisfies (keyof TemplateValues)[]
 const REQUIRED = ['lang', 'head', 'content']
 
 const STYLE_ELEMENT = /<style\b[^>]*>([\s\S]*?)<\/style\s*>/gi
@@ -71,25 +54,20 @@ export function parseTemplate(text: string, path: string) {
 
 function problemsOf(markup: string, parts: readonly string[], styles: readonly string[]): string[] {
   const names = placeholdersIn(parts)
+  const known = NAMES.map(name => `{{${name}}}`).join(', ')
   const unknown = [...new Set(names)].filter(name => !NAMES.some(known => known === name))
   const missing = REQUIRED.filter(name => !names.includes(name))
   const visible = markup.replace(/<!--[\s\S]*?-->/g, '')
   return [
     ...(/^\s*<!doctype html>/i.test(markup) ? [] : ['does not begin with <!doctype html>.']),
-    ...unknown.map(
-      name => `has the unknown placeholder {{${name}}}. The known ones are ${NAMES.map(braced).join(', ')}.`
-    ),
-    ...missing.map(name => `lacks the placeholder ${braced(name)}, which every template needs.`),
+    ...unknown.map(name => `has the unknown placeholder {{${name}}}. The known ones are ${known}.`),
+    ...missing.map(name => `lacks the placeholder {{${name}}}, which every template needs.`),
     ...(hasUnclosedPlaceholder(parts) ? ['has {{ without }}.'] : []),
     ...(styles.some(style => style.includes('{{')) ? ['has a placeholder inside a <style> element.'] : []),
     ...BLOCKED.filter(([pattern]) => pattern.test(visible)).map(
       ([, what]) => `has something that the Content-Security-Policy of the pages blocks: ${what}`
     )
   ]
-}
-
-function braced(name: string): string {
-  return `{{${name}}}`
 }
 
 const BUILT_IN = `<!doctype html>

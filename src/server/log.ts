@@ -173,6 +173,6 @@ function valueText(value: unknown): string {
 
 // Some strings come from clients. Characters that a terminal interprets are replaced: the control characters, and the
 // characters that change the writing direction.
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replace(/\s*[\r\n]+\s*/g, ' | ').replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '?')
 }

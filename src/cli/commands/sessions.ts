@@ -12,6 +12,7 @@ import type { SessionRecord } from '../../cookie/session-record.js'
 import { REVOKED_IN_PARALLEL } from '../../login/log-out.js'
 import { createIdentityProvider } from '../../provider/client.js'
 import { createTransport } from '../../provider/transport.js'
+import { printable } from '../../server/log.js'
 import {
   createStores,
   type ListedSession,
@@ -68,11 +69,6 @@ function selectedUser(options: Readonly<Record<string, unknown>>): UserSelector 
   if (others.length > 0)
     throw new UsageError('The command "sessions" accepts only one of --user, --sub, --name and --email.')
   return selector
-}
-
-/** Replaces the characters with which a name, or the `sub` of a user, could control the terminal. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '?')
 }
 
 /** Connects to Redis, and calls `use` with the session lists of the users, and with the issuer that has authenticated them. */

@@ -28,9 +28,7 @@ const SIZES: Units = [
 ]
 
 /** A type whose value is a number of seconds or bytes. */
-export interface Quantity<Unit extends 'Seconds' | 'Bytes'> extends ValueType<number, number | string> {
-  readonly unit: Unit
-}
+type Quantity<Unit extends 'Seconds' | 'Bytes'> = ValueType<number, number | string> & { readonly unit: Unit }
 
 /**
  * The type of a duration such as 90s, 1h30m or 30d. A bare number is a number of seconds, and so is the value.
