@@ -111,15 +111,13 @@ type OnDenied = (denial: Denial, identity: Identity | undefined) => Promise<void
  * What the token requests of a login have led to, and what is stored as its result:
  * - `completed`: the login has all tokens, and its account is allowed
  * - `denied`: the account may not sign in here
- * - `codeRejected`: the identity provider rejected the code
- * - `interrupted`: as in `CodeExchange`
+ * - `ended`: the login has ended with the result of the exchange
  * - `failed`: the login has failed for good if its code was exchanged. Otherwise the exchange can be repeated.
  */
 type Attempt = { readonly result: Result } & (
   | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
   | { readonly kind: 'denied'; readonly denial: Denial; readonly identity: Identity | undefined }
-  | { readonly kind: 'codeRejected'; readonly error: string }
-  | { readonly kind: 'interrupted'; readonly cause: ProviderError }
+  | { readonly kind: 'ended'; readonly exchange: CodeExchange }
   | { readonly kind: 'failed'; readonly error: unknown }
 )
 
@@ -154,7 +152,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) {
           // End the login, so that its state cannot be used again. Otherwise an attacker could try many codes with one state.
           const result = { kind: 'over', end: { reason: 'refused' } } as const
-          return ended({ kind: 'codeRejected', error: error.error, result })
+          return ended({ kind: 'ended', exchange: { kind: 'codeRejected', error: error.error }, result })
         }
         const result = { kind: 'failure', pauseMs: 0 } as const
         return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, result })
@@ -198,10 +196,8 @@ function createExchange(dependencies: CodeExchangeDependencies) {
       case 'denied':
         await onDenied(attempt.denial, attempt.identity)
         return { kind: 'denied', denial: attempt.denial }
-      case 'codeRejected':
-        return { kind: 'codeRejected', error: attempt.error }
-      case 'interrupted':
-        return { kind: 'interrupted', cause: attempt.cause }
+      case 'ended':
+        return attempt.exchange
       case 'completed':
         if (current.kind === 'over') {
           revokeInBackground(idp, attempt.record.fields.refresh_token)
@@ -308,7 +304,8 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       revokeInBackground(idp, ProviderError.refreshTokenOf(error) ?? state.fields.refresh_token)
       const result = { kind: 'over', end: { reason: 'failed' } } as const
       const cause = throttledErrorOf(error)
-      return cause ? { kind: 'interrupted', cause, result } : { kind: 'failed', error: withoutCode(error), result }
+      if (cause) return { kind: 'ended', exchange: { kind: 'interrupted', cause }, result }
+      return { kind: 'failed', error: withoutCode(error), result }
     }
   }
 }

@@ -23,7 +23,6 @@ import {
   type GetEndpoint,
   type GetMetadata,
   issuerOf,
-  type Metadata,
   type MetadataOptions
 } from './metadata.js'
 import { mayHaveMoved } from './moved-endpoints.js'
@@ -54,10 +53,20 @@ export function createIdentityProvider(
 ) {
   const { clientId, callbackUrl: redirectUri } = platform
   const metadata = createMetadata(platform, given, { now, ...(report && { report }) })
-  const transport = { ...given, call: watched(given.call, metadata) }
+  const transport = { ...given, call }
   const endpoint = createEndpoint(platform, metadata)
   const issuer = issuerOf(platform)
   const client = createClientAuthentication(platform, endpoint, now)
+
+  /** Sends a request, and tells the metadata whether the endpoint may have moved. */
+  async function call(request: TransportRequest): Promise<TransportResponse> {
+    const response = await given.call(request).catch((error: unknown) => {
+      if (isWithoutResponse(error)) metadata.noteRequest(request.endpoint, true)
+      throw error
+    })
+    metadata.noteRequest(request.endpoint, mayHaveMoved(response.status))
+    return response
+  }
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
     const request = { endpoint: 'token', url: await endpoint('tokenEndpoint'), timeoutMs } as const
@@ -153,19 +162,8 @@ export function createIdentityProvider(
   }
 }
 
-/** Tells the metadata which endpoints may have moved. */
-function watched(call: Transport['call'], { noteRequest }: Pick<Metadata, 'noteRequest'>): Transport['call'] {
-  return async function watchedCall(request) {
-    try {
-      const response = await call(request)
-      noteRequest(request.endpoint, mayHaveMoved(response.status))
-      return response
-    } catch (error) {
-      const { problem } = error as Partial<ProviderError>
-      if (problem === 'unreachable' || problem === 'timeout') noteRequest(request.endpoint, true)
-      throw error
-    }
-  }
+function isWithoutResponse(error: unknown): boolean {
+  return error instanceof ProviderError && (error.problem === 'unreachable' || error.problem === 'timeout')
 }
 
 function createRevokeRefreshToken(call: Transport['call'], endpoint: GetEndpoint, client: ClientAuthentication) {

@@ -12,8 +12,8 @@ import type { Services } from '../middleware-services.js'
 export function health({ shutdown, redisStatus, isStarting }: Services): Middleware {
   return function health(ctx, next) {
     const isHealthz = ctx.path === HEALTH_ROUTES.healthz
-    if (!isHealthz && ctx.path !== HEALTH_ROUTES.readyz) return next()
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next()
+    const isHealthRoute = isHealthz || ctx.path === HEALTH_ROUTES.readyz
+    if (!isHealthRoute || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     if (isHealthz) {
       ctx.body = { status: 'ok' }

@@ -13,7 +13,6 @@ import { startNginx } from '../gateways/gateways.js'
 
 interface DeploymentOptions extends HostileIdpOptions {
   readonly env?: Readonly<Record<string, string>>
-  readonly nginx?: (configuration: string) => string
 }
 
 export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}) {
@@ -35,7 +34,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
     return program
   }
   const replicas = await Promise.all(ports.map(start))
-  const proxy = await startNginxFor(t, ports, options.nginx)
+  const proxy = await startNginxFor(t, ports)
   return {
     idp,
     replicas,
@@ -51,8 +50,8 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
 export function startNginxFor(
   t: ExecutionContext,
   ports: readonly number[],
-  ...how: [change?: (configuration: string) => string, certificate?: ReturnType<typeof selfSignedCertificate>]
+  certificate?: ReturnType<typeof selfSignedCertificate>
 ) {
   const addresses = ports.map((port, index) => [`server-${index + 1}:8080`, port] as const)
-  return startNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), ...how)
+  return startNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), undefined, certificate)
 }

@@ -7,7 +7,7 @@ import { faults } from '../../helpers/hostile-idp/index.js'
 import { freePort } from '../../helpers/ports.js'
 import { hasRedis } from '../../helpers/redis-server.js'
 import { testWhere } from '../../helpers/requirement.js'
-import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
 import { sessionCookies } from '../../web/support.js'
 import { hasNginx } from '../gateways/gateways.js'
 import { letIn } from './crowd.js'
@@ -31,21 +31,6 @@ test('the shipped nginx configuration passes a session of four cookies in reques
   t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
   t.is(sessionCookies(browser).length, 0)
   t.deepEqual(idp.reuses, [])
-})
-
-test("with nginx's default buffers a session of four cookies would cause 502 at the login and 400 afterwards", async t => {
-  const without = (line: RegExp) => (configuration: string) => configuration.replace(line, '')
-  const answers = await deploy(t, { accessTokenLength: longToken, nginx: without(/proxy_\w*buffer\w* .*;/g) })
-  const refused = answers.newBrowser()
-  t.is((await openCallback(refused, await startLogin(refused))).statusCode, 502)
-
-  const requests = await deploy(t, {
-    accessTokenLength: longToken,
-    nginx: without(/large_client_header_buffers .*;/)
-  })
-  const browser = requests.newBrowser()
-  await signIn(browser)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 400)
 })
 
 test('nginx keeps using both replicas while the identity provider fails', async t => {
@@ -122,7 +107,7 @@ testWithNginx(
   async t => {
     const { server } = await startTestServer(t)
     const certificate = selfSignedCertificate({ host: 'app.example.com' })
-    const { url, tlsPort } = await startNginxFor(t, [server.port, server.port], text => text, certificate)
+    const { url, tlsPort } = await startNginxFor(t, [server.port, server.port], certificate)
     const headers = { host: 'app.example.com' }
     const statusOf = async (scheme: typeof http | typeof https, port: number, path: string) => {
       const options = { port, path, headers, host: '127.0.0.1', servername: 'app.example.com', ca: certificate.cert }
