@@ -3,6 +3,7 @@
 import { runSuite } from '../suite.js'
 import { angular } from './angular.js'
 import { customRoutes } from './custom-routes.js'
+import { htmx } from './htmx.js'
 import { type Program, playOf } from './lab.js'
 import { next } from './next.js'
 import { packageManagers } from './package-managers.js'
@@ -12,7 +13,7 @@ import { testRunners } from './test-runners.js'
 import { turbo } from './turbo.js'
 import { vite } from './vite.js'
 
-const ofFrameworks = [turbo, next, vite, serviceWorker, angular]
+const ofFrameworks = [turbo, htmx, next, vite, serviceWorker, angular]
 const programs: readonly Program[] = [
   ...[apsSdk, forgeServerUtils, ...ofFrameworks],
   ...[testRunners, customRoutes, packageManagers]
