@@ -18,7 +18,7 @@ import { profile } from './profile.js'
 import { compareRatios, ratiosTable, readRecord, refusal, writeRecord } from './ratios.js'
 import { measureRefresh } from './refresh.js'
 import { print } from './report.js'
-import { FILE_BYTES, FILE_NAME, PROGRAM } from './scenarios.js'
+import { FILE_BYTES, FILE_NAME, PROGRAMS } from './scenarios.js'
 import { measureStartup } from './startup.js'
 import { measureThroughput } from './throughput.js'
 
@@ -117,9 +117,13 @@ function inWords({ cpu, cores, node, loadBefore }) {
 
 /** Returns the programs that cannot be installed, with the reason. */
 async function installPrograms() {
-  const { install } = await import(`./candidates/${PROGRAM}.js`)
-  const reason = install()
-  return new Map(reason ? [[PROGRAM, reason]] : [])
+  const skipped = new Map()
+  for (const name of PROGRAMS) {
+    const { install } = await import(`./candidates/${name}.js`)
+    const reason = install()
+    if (reason) skipped.set(name, reason)
+  }
+  return skipped
 }
 
 function installPackages() {

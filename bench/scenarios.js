@@ -24,12 +24,13 @@ export const FILE_BYTES = 10_240
 export const SESSION_BYTES = 2000
 const PROXIED_BYTES = 2048
 
-/** The peer that does not run on Node. It is installed first. */
-export const PROGRAM = 'oauth2-proxy'
+/** The peers that do not run on Node. They are installed first. */
+export const PROGRAMS = ['oauth2-proxy', 'mod-auth-openidc']
 
 const KOA = entrant('koa')
 const OURS = entrant(SERVER)
-const [TUTORIAL, FASTIFY, OAUTH2_PROXY] = ['express-tutorial', 'fastify-secure-session', PROGRAM].map(entrant)
+const [TUTORIAL, FASTIFY] = ['express-tutorial', 'fastify-secure-session'].map(entrant)
+const [OAUTH2_PROXY, MOD_AUTH_OPENIDC] = PROGRAMS.map(entrant)
 
 /** @type {Record<string, Scenario>} */
 export const scenarios = {
@@ -70,7 +71,7 @@ export const scenarios = {
     title: 'a response of 2 kB through the proxy',
     path: `${PROXIED_PATH}/bytes-${PROXIED_BYTES}`,
     entrants: [entrant('undici-pass-through'), OURS],
-    peers: [OAUTH2_PROXY],
+    peers: [OAUTH2_PROXY, MOD_AUTH_OPENIDC],
     isRight: ({ body }) => body.length === PROXIED_BYTES
   },
   redis: {

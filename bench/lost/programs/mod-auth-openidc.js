@@ -39,11 +39,36 @@ function apache(name, store, directives) {
     path: API_PATH,
     install,
     version,
-    describe: ({ folder, port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
-      command: APACHE,
-      args: ['-D', 'FOREGROUND', '-f', join(folder, 'apache.conf')],
-      files: {
-        'apache.conf': `
+    describe: (place, { secret, providerUrl, apiUrl, redisUrl }) =>
+      describeApache(place, {
+        secret,
+        providerUrl,
+        origin: ORIGIN,
+        directives: `
+OIDCScope "openid profile email offline_access"
+OIDCCacheType redis
+OIDCRedisCacheServer ${new URL(redisUrl).host}
+${directives}
+<Location />
+  OIDCRefreshAccessTokenBeforeExpiry ${SECONDS_BEFORE_EXPIRY}
+</Location>
+ProxyPass ${API_PATH} ${apiUrl}`
+      })
+  }
+}
+
+/**
+ * Describes an Apache in which every path needs a session.
+ * @param {import('../../program.js').Place} place
+ * @param {{ secret: string, providerUrl: string, origin: string, directives: string }} options `origin` is the public one
+ * @returns {import('../../program.js').Program}
+ */
+export function describeApache({ folder, port }, { secret, providerUrl, origin, directives }) {
+  return {
+    command: APACHE,
+    args: ['-D', 'FOREGROUND', '-f', join(folder, 'apache.conf')],
+    files: {
+      'apache.conf': `
 ${MODULES.map(name => `LoadModule ${name}_module ${MODULES_FOLDER}/mod_${name}.so`).join('\n')}
 LoadModule auth_openidc_module ${findModule().path}
 Listen 127.0.0.1:${port}
@@ -65,26 +90,20 @@ MaxRequestWorkers 1600
 OIDCProviderMetadataURL ${providerUrl}/.well-known/openid-configuration
 OIDCClientID ${CLIENT_ID}
 OIDCClientSecret ${secret}
-OIDCRedirectURI ${ORIGIN}/callback
+OIDCRedirectURI ${origin}/callback
 OIDCCryptoPassphrase ${secret}
-OIDCScope "openid profile email offline_access"
-OIDCCacheType redis
-OIDCRedisCacheServer ${new URL(redisUrl).host}
-${directives}
 <Location />
   AuthType openid-connect
   Require valid-user
-  OIDCRefreshAccessTokenBeforeExpiry ${SECONDS_BEFORE_EXPIRY}
 </Location>
-ProxyPass ${API_PATH} ${apiUrl}
+${directives}
 `
-      }
-    })
+    }
   }
 }
 
 /** @returns {string | undefined} the reason why it cannot be measured here */
-function install() {
+export function install() {
   if (unmeasurable) return unmeasurable
   if (existsSync(APACHE) && existsSync(findModule().path)) return undefined
   return 'it is not installed. On Debian: `apt-get install apache2 libapache2-mod-auth-openidc`'
