@@ -46,20 +46,26 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     // because the path that is forwarded is that of the target.
     const path = given.startsWith('//') ? given.replace(/^\/+/, '/') : given
     const wanted = method === 'HEAD' ? 'GET' : method
-    const route = matchingRoute(wanted, path, query)
-    const reason = query.includes('#') ? 'it contains a fragment' : whyNot(wanted, path, route)
-    if (reason === undefined) return route
-    return mayBelongToRule(path) ? { kind: 'inexact', reason } : undefined
+    if (query.includes('#')) return refusal(path, 'it contains a fragment')
+    const route = decisions(`${wanted} ${path}`, () => decide(wanted, path))
+    return route?.kind === 'forward' ? { ...route, target: route.target + query } : route
+  }
+
+  /** Returns the route of a path without a query. */
+  function decide(method: string, path: string): Route | undefined {
+    const route = matchingRoute(method, path)
+    const reason = whyNot(method, path, route)
+    return reason === undefined ? route : refusal(path, reason)
   }
 
   function whyNot(method: string, path: string, route: Route | undefined): string | undefined {
     if (!route) return whyNotExact(path)
     const choice = choices.get(method)
     if (route.kind !== 'forward' || !choice) return undefined
-    return decisions(`${method} ${path}`, () => whyNotForwardable(path, route.rule, choice))
+    return whyNotForwardable(path, route.rule, choice)
   }
 
-  function matchingRoute(method: string, path: string, query: string): Route | undefined {
+  function matchingRoute(method: string, path: string): Route | undefined {
     const segments = path.slice(1).split('/')
     if (isReserved(segments)) return undefined
     const allowed = new Set<string>()
@@ -67,7 +73,7 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
       const captured = matchPattern(rule.path, segments)
       if (!captured) continue
       if (rule.methods.includes(method)) {
-        return { kind: 'forward', rule, target: fillPattern(rule.target, captured) + query }
+        return { kind: 'forward', rule, target: fillPattern(rule.target, captured) }
       }
       for (const method of rule.methods) allowed.add(method)
     }
@@ -80,14 +86,14 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     const [, origin = '', rest = '/'] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)(.*)$/i.exec(target) ?? []
     const path = rest.startsWith('/') ? rest : `/${rest}`
     if (URL.canParse(origin) && new URL(origin).origin === publicOrigin) return findRoute(method, path)
-    return mayBelongToRule(path.replace(/\?.*/, '')) ? { kind: 'inexact', reason: 'it has another host' } : undefined
+    return refusal(path.replace(/\?.*/, ''), 'it has another host')
   }
 
   // An ambiguous path is never forwarded. If such a path could match a rule, the response has the status 400.
   // Otherwise, other routes handle the request.
-  function mayBelongToRule(path: string): boolean {
-    if (isReserved(path.slice(1).split('/'))) return false
-    return mayMatch(patterns, path)
+  function refusal(path: string, reason: string): Route | undefined {
+    if (isReserved(path.slice(1).split('/')) || !mayMatch(patterns, path)) return undefined
+    return { kind: 'inexact', reason }
   }
 }
 
@@ -96,20 +102,19 @@ const MAX_DECISIONS = 2000
 const MAX_DECIDED_LENGTH = 1000
 
 /**
- * Creates a function that remembers the results of another one, because pages request the same files again, and finding all readings
- * of a path takes longer than the rest of the proxy's own work. The result depends on nothing but the key.
+ * Creates a function that remembers the routes of another one, because pages request the same files again, and finding all readings
+ * of a path takes longer than the rest of the proxy's own work. The route depends on nothing but the key. Paths without a rule are
+ * not remembered, because they are those of other routes.
  */
 function decisionCache() {
-  const known = new Map<string, string | undefined>()
-  return (key: string, decide: () => string | undefined): string | undefined => {
-    const reason = known.get(key)
-    if (reason !== undefined || known.has(key)) return reason
-    const decided = decide()
-    if (key.length > MAX_DECIDED_LENGTH) return decided
+  const known = new Map<string, Route>()
+  return (key: string, decide: () => Route | undefined): Route | undefined => {
+    const route = known.get(key) ?? decide()
+    if (!route || key.length > MAX_DECIDED_LENGTH || known.has(key)) return route
     // A map iterates in the order in which its keys were added.
     if (known.size === MAX_DECISIONS) known.delete(known.keys().next().value as string)
-    known.set(key, decided)
-    return decided
+    known.set(key, route)
+    return route
   }
 }
 
