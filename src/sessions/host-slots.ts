@@ -12,12 +12,6 @@ import { ignoreUnavailable, type Values } from './cells.js'
 import { createPortSocket, type PortSocketOptions } from './port-socket.js'
 import type { Lease, Owner } from './transitions.js'
 
-/** `since` is the time at which the process bound the socket, in milliseconds on the monotonic clock of the machine. */
-interface HostSlot {
-  readonly name: string
-  readonly since: number
-}
-
 interface HostSlotsOptions extends PortSocketOptions {
   readonly cells: Values<number>
   /** The random name of this process. */
@@ -28,50 +22,44 @@ export type HostSlots = ReturnType<typeof createHostSlots>
 
 export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions) {
   const socket = createPortSocket(options)
-  /** Undefined until this process has bound the socket. */
-  let hostSlot: HostSlot | undefined
+  /**
+   * Undefined until this process has bound the socket. `since` is the time at which it did so, in milliseconds on the monotonic clock
+   * of the machine.
+   */
+  let bound: Required<Owner> | undefined
   let isStarted = false
-  let isCopy = false
-
-  function current(): HostSlot | undefined {
-    return isCopy ? undefined : hostSlot
-  }
 
   /**
    * Stores the time at which this process bound its socket. Also call this function after each new connection, because Redis may have
    * lost this time. Never rejects.
    */
   async function announce(): Promise<void> {
-    const announced = current()
-    if (!announced) return
-    const { name, since } = announced
-    const newest = cells.change(name, stored => {
+    if (!bound) return
+    const { hostSlot, since } = bound
+    const newest = cells.change(hostSlot, stored => {
       if (stored !== undefined && stored >= since) return { result: stored }
       return { result: since, cell: since }
     })
     // A later time in the cell would mean that another process has bound the socket after this process. That is impossible,
     // because this process still has the socket. So the machine must have been reset to a snapshot, and its clock cannot be
     // trusted.
-    if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) isCopy = true
+    if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) bound = undefined
   }
 
   return {
     /** Returns the `Owner` that this process writes into its leases. If it has not bound the socket, the owner has no host slot. */
-    me(): Owner {
-      const bound = current()
-      return bound ? { owner, hostSlot: bound.name, since: bound.since } : { owner }
-    },
+    me: (): Owner => bound ?? { owner },
     /**
      * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens on
      * its port. On a system without abstract sockets, the process has no host slot. If such a process dies, its leases end only when
      * they expire.
      */
     start(port: number): void {
-      const name = nameOfHostSlot(port)
-      if (isStarted || name === undefined) return
+      const hostSlot = nameOfHostSlot(port)
+      if (isStarted || hostSlot === undefined) return
       isStarted = true
       socket.bind(port, () => {
-        hostSlot = { name, since: Number(process.hrtime.bigint() / 1_000_000n) }
+        bound = { owner, hostSlot, since: Number(process.hrtime.bigint() / 1_000_000n) }
         void announce()
       })
     },
@@ -86,7 +74,7 @@ export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions) 
       return newest !== undefined && newest > since
     },
     close(): void {
-      hostSlot = undefined
+      bound = undefined
       socket.close()
     }
   }

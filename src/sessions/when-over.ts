@@ -54,8 +54,6 @@ export function createOverListeners(clock: Clock, maxLifetimeMs: number) {
     over,
     /** The ids of the sessions with listeners. */
     ids: () => watched.keys(),
-    /** The number of sessions with listeners. */
-    size: () => watched.size,
     close(): void {
       stopTimer?.()
       watched.clear()

@@ -95,7 +95,7 @@ export async function openRedisClient(
 }
 
 /** The parsed `redis.url`, with the TLS options instead of a boolean. */
-type Target = Omit<RedisUrl, 'tls'> & { readonly tls: RedisTls | undefined }
+type Target = Omit<RedisUrl, 'tls'> & { readonly tls: ReturnType<typeof tlsOptions> | undefined }
 
 type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis' | 'SentinelConnector'>
 
@@ -269,19 +269,12 @@ function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {
 
 function ignore(): void {}
 
-interface RedisTls {
-  readonly ca: string | undefined
-  readonly cert: string | undefined
-  readonly key: string | undefined
-  readonly servername?: string
-}
-
 /**
  * Returns the TLS options for ioredis. The certificate of Redis must be for `serverName`, or for the host of each connection if it
  * is undefined. ioredis copies the options for each connection, and the files are read again for each
  * copy. So a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
  */
-export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redis']>): RedisTls {
+export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redis']>) {
   const contents = new Map<string, string>()
 
   function read(path: string | undefined): string | undefined {
