@@ -139,8 +139,9 @@ function withoutPrefix(name: string): string {
   return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/, '')
 }
 
-/** Counts the letters to insert, delete or change (Levenshtein). */
+/** Counts the letters to insert, delete or change (Levenshtein). Returns infinity if the lengths differ by more than `MAX_EDITS`. */
 function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > MAX_EDITS) return Number.POSITIVE_INFINITY
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (const [row, letter] of [...a].entries()) {
     const line = [row + 1]
