@@ -72,6 +72,8 @@ test('a page deep in the site gets the token and the API, and refreshes once in 
 
 test('when the session is over, all calls lead to one login, and the page opens again', async (t, visit) => {
   const { page, clock, logins, there } = await openPage(t, visit)
+  // After ten seconds in which a page was not left, its next call would open the login again.
+  await page.clock.setFixedTime(Date.now())
   clock.advanceSeconds(24 * 60 * 60 + 1)
   const opened = page.waitForEvent('load')
   await page.evaluate(`
