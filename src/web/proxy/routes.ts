@@ -54,18 +54,13 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
   /** Returns the route of a path without a query. */
   function decide(method: string, path: string): Route | undefined {
     const route = matchingRoute(method, path)
-    const reason = whyNot(method, path, route)
+    if (route?.kind === 'wrongMethod') return route
+    const choice = choices.get(method)
+    const reason = route && choice ? whyNotForwardable(path, route.rule, choice) : whyNotExact(path)
     return reason === undefined ? route : refusal(path, reason)
   }
 
-  function whyNot(method: string, path: string, route: Route | undefined): string | undefined {
-    if (!route) return whyNotExact(path)
-    const choice = choices.get(method)
-    if (route.kind !== 'forward' || !choice) return undefined
-    return whyNotForwardable(path, route.rule, choice)
-  }
-
-  function matchingRoute(method: string, path: string): Route | undefined {
+  function matchingRoute(method: string, path: string): Exclude<Route, { kind: 'inexact' }> | undefined {
     const segments = path.slice(1).split('/')
     if (isReserved(segments)) return undefined
     const allowed = new Set<string>()

@@ -19,8 +19,7 @@ export function customRoutes(services: Services): Middleware {
     protect(ctx, async () => {
       provideSignal(ctx, services)
       loading ??= import('./custom-route-session.js').then(module => module.customRouteSession(services))
-      const provideSession = await loading
-      await provideSession(ctx, next)
+      return (await loading)(ctx, next)
     })
 
   return function customRoutes(ctx: WithGate, next) {
