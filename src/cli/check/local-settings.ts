@@ -126,7 +126,8 @@ async function checkUpstream(origin: string): Promise<Finding> {
   const connect = createConnector({ connectTimeoutMs: UPSTREAM_SECONDS * 1000, proxyFor: () => proxy })
   try {
     await new Promise<void>((resolve, reject) =>
-      connect({ protocol, hostname, host, port }, (error, socket) => {
+      // In a URL, an IPv6 address has brackets.
+      connect({ protocol, hostname: hostname.replace(/^\[|\]$/g, ''), host, port }, (error, socket) => {
         socket?.destroy()
         if (error) reject(error)
         else resolve()

@@ -30,7 +30,7 @@ test('proxy: a target that cannot be reached, or whose certificate is not truste
     createTlsServer(selfSignedCertificate(), socket => socket.end())
   )
   // No test listens on port 1. The port of a server that was closed could already belong to another test.
-  const origins = ['http://127.0.0.1:1', 'https://nowhere.invalid', `https://localhost:${port}`]
+  const origins = ['http://127.0.0.1:1', 'http://[::1]:1', 'https://nowhere.invalid', `https://localhost:${port}`]
   isGolden(t, await checkProxy(config(origins.map((origin, index) => `GET /${index} ${origin}/a`))), {
     EAI_AGAIN: 'ENOTFOUND',
     'DNS did not respond to the query for': 'DNS does not know the name of',
