@@ -44,7 +44,7 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number | undefined
   /** The URL that the browser then opens. The default is the URL of the page. */
   readonly retryPath?: string | undefined
-  /** The seconds after which the page offers a sign-in, too. Undefined if it would not help. */
+  /** The seconds after which the page offers a sign-in, too. At most 0 if it does so immediately, undefined if it would not help. */
   readonly signInAfterSeconds?: number | undefined
   /** The cookies of a request whose headers are too large. */
   readonly cookies?: readonly SentCookie[]
@@ -98,8 +98,8 @@ function buttonsOf(way: Way, details: ErrorDetails, topic: Topic, { actions }: T
       ? html` data-here data-while="401 503 504" data-method="${asksWith}"`
       : undefined
   const label = topic === 'notSignedIn' ? actions.signIn : actions.signInAgain
-  const home = (look: string) =>
-    homePath === undefined ? [] : [html`<a class="${look}" href="${homePath}"${leaves}>${actions.home}</a>`]
+  const home = (look: string, text = actions.home, target = leaves) =>
+    homePath === undefined ? [] : [html`<a class="${look}" href="${homePath}"${target}>${text}</a>`]
   const buttons = {
     signIn: [html`<a class="button" href="${signInPath}"${here}${leaves}>${label}</a>`, ...home('button second')],
     signInInNewTab: [html`<a class="button" href="${signInPath}"${inNewTab}>${actions.signInInNewTab}</a>`],
@@ -112,8 +112,7 @@ function buttonsOf(way: Way, details: ErrorDetails, topic: Topic, { actions }: T
         ? home('button')
         : [html`<a class="button" href="${formPath}">${actions.back}</a>`, ...home('button second')],
     home: home('button'),
-    homeInNewTab:
-      homePath === undefined ? [] : [html`<a class="button" href="${homePath}"${inNewTab}>${actions.homeInNewTab}</a>`]
+    homeInNewTab: home('button', actions.homeInNewTab, inNewTab)
   }
   const late =
     signInAfterSeconds !== undefined && signInAfterSeconds > 0

@@ -123,9 +123,7 @@ export function errors(services: Services): Middleware {
     return {
       retryAfterSeconds: Math.max(afterSeconds, interval),
       retryPath: path,
-      ...(withoutTokensSeconds !== undefined && {
-        signInAfterSeconds: Math.max(0, SIGN_IN_AFTER_SECONDS - withoutTokensSeconds)
-      })
+      ...(withoutTokensSeconds !== undefined && { signInAfterSeconds: SIGN_IN_AFTER_SECONDS - withoutTokensSeconds })
     }
   }
 }
