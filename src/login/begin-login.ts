@@ -40,13 +40,11 @@ export const LOGIN_PROMPTS = ['login', 'select_account'] as const
 export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]
 
 /**
- * - `started`: the browser must be sent to `location`, the authorization endpoint of the identity provider
- * - `loop`: a login of this browser has just succeeded, but the browser did not send back its session cookie
+ * Returns the URL of the authorization endpoint to which the browser must be sent. Returns undefined in a loop: a login of this browser
+ * has just succeeded, but the browser did not send back its session cookie. Rejects with ProviderError if the endpoints of the identity
+ * provider cannot be discovered.
  */
-type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
-
-/** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
-export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
+export type BeginLogin = (request: LoginRequest) => Promise<string | undefined>
 
 // A loop repeats within seconds. A login that starts more than a minute after the last login has another cause. For example, the
 // user may have deleted the cookies.
@@ -65,19 +63,18 @@ export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLog
   }
 
   return async function beginLogin(request) {
-    if (isLoop(request)) return { kind: 'loop' }
+    if (isLoop(request)) return undefined
     const { browserId, returnTo, prompt, isRestart } = request
     const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, {
       ...(prompt !== undefined && { prompt }),
       ...(isRestart && { isRestart: true as const })
     })
-    const location = await idp.authorizationUrl({
+    return idp.authorizationUrl({
       scope,
       state,
       prompt,
       nonce: wantsIdToken ? nonce : undefined,
       codeChallenge: pkce ? codeChallenge : undefined
     })
-    return { kind: 'started', location }
   }
 }

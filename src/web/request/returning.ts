@@ -9,20 +9,14 @@ import { safeReturnTo } from '../../login/safe-return-to.js'
 import type { Services } from '../middleware-services.js'
 import { notesOf, requestLog } from './request.js'
 
-/** The parameters of a request for a login or a logout. */
-interface ReturningQuery {
-  /** A safe path of this origin, by default `/`. */
-  readonly returnTo: string
-  /** The parameters without a raw return path, whose query may contain the same names. */
-  readonly parameters: URLSearchParams
-}
-
 /**
  * Reads the return path from one of two parameters. `return_to` is percent-encoded. `return_to_raw` is for gateways that
  * cannot encode a URL, such as nginx. It must be the last parameter, because its value is the rest of the query,
  * undecoded.
+ * @returns `returnTo`, a safe path of this origin, by default `/`, and the parameters without a raw return path, whose query may
+ *   contain the same names
  */
-export function readReturningQuery(ctx: Context, { site, log }: Pick<Services, 'site' | 'log'>): ReturningQuery {
+export function readReturningQuery(ctx: Context, { site, log }: Pick<Services, 'site' | 'log'>) {
   const { querystring } = ctx
   const [, before = '', raw] = /^(?:(.*?)&)??return_to_raw=(.*)$/.exec(querystring) ?? ['', querystring]
   const parameters = new URLSearchParams(before)

@@ -25,7 +25,7 @@ export function login(services: Services): Middleware {
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
-    const begun = await beginLogin({
+    const location = await beginLogin({
       browserId,
       returnTo,
       succeededAt,
@@ -33,7 +33,7 @@ export function login(services: Services): Middleware {
       prompt,
       isRestart: isRestarted(parameters)
     })
-    if (begun.kind === 'loop') {
+    if (location === undefined) {
       requestLog(ctx, log).warn(
         { event: 'session_cookie_missing' },
         'the browser did not send back the session cookie of its last login'
@@ -42,7 +42,7 @@ export function login(services: Services): Middleware {
     }
     metrics.count('logins_started_total')
     requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
-    redirect(ctx, begun.location)
+    redirect(ctx, location)
   }
 }
 
