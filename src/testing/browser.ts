@@ -67,7 +67,7 @@ export function createTestBrowser(origin: string): TestBrowser {
       const { statusCode } = message
       const location = REDIRECTS.has(statusCode) ? message.headers.location : undefined
       if (location === undefined || first.redirect === 'manual')
-        return responseOf(message, { url, method, redirected: redirects > 0 })
+        return responseOf(message, method, { url, redirected: redirects > 0 })
       await message.body.dump()
       if (first.redirect === 'error')
         throw new TypeError(`${address} redirects to ${location}, but redirect is "error"`)
@@ -110,13 +110,9 @@ function farther(one: Site, other: Site): Site {
   return order[Math.max(order.indexOf(one), order.indexOf(other))] ?? other
 }
 
-interface ResponseFacts {
-  readonly url: string
-  readonly method: string
-  readonly redirected: boolean
-}
+type Facts = Pick<Response, 'url' | 'redirected'>
 
-function responseOf(message: Dispatcher.ResponseData, { url, method, redirected }: ResponseFacts): Response {
+function responseOf(message: Dispatcher.ResponseData, method: string, { url, redirected }: Facts): Response {
   const { statusCode: status, statusText } = message
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(message.headers))
