@@ -6,6 +6,7 @@ import { systemClock } from '#src/base/clock.js'
 import { createHostSlots } from '#src/sessions/host-slots.js'
 import { createMemoryValues } from '#src/sessions/memory-cells.js'
 import { createBrowser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
@@ -39,28 +40,34 @@ const testOnLinux = process.platform === 'linux' ? test : test.skip
 testOnLinux('a process names its host slot while it has the socket, and the next one proves its death', async t => {
   const cells = createCells()
   const port = await freePort()
-  const [first, second] = [startHostSlots(t, cells, 'first'), startHostSlots(t, cells, 'second')]
+  const clock = createClock()
+  const [first, second] = [startHostSlots(t, cells, 'first'), startHostSlots(t, cells, 'second', { clock })]
   t.deepEqual(first.me(), { owner: 'first' })
   first.start(port)
   await eventually(() => first.me().hostSlot !== undefined)
   const lease = { ...first.me(), until: 0 }
   second.start(port)
-  await pause(100)
+  await eventually(() => clock.timers().length > 0)
   t.deepEqual(second.me(), { owner: 'second' }, 'the socket belongs to the first process')
   t.false(await second.isDead(lease))
   first.close()
-  await eventually(() => second.me().hostSlot !== undefined)
+  await eventually(() => {
+    clock.advanceSeconds(1)
+    return second.me().hostSlot !== undefined
+  })
   await eventually(() => second.isDead(lease))
   t.false(await second.isDead({ ...second.me(), until: 0 }))
 })
 
 testOnLinux('workers that share a port without Redis warn once at the start that logins can be lost', async t => {
   const cells = createCells()
+  const clock = createClock()
   const port = await freePort()
   const warningsOf = (options: Options) => {
     const warnings: unknown[] = []
     const hostSlots = startHostSlots(t, cells, 'other', {
       ...options,
+      clock,
       log: { warn: (...args: unknown[]) => void warnings.push(args) }
     })
     hostSlots.start(port)
@@ -71,9 +78,10 @@ testOnLinux('workers that share a port without Redis warn once at the start that
   await eventually(() => first.me().hostSlot !== undefined)
   const worker = warningsOf({ isWorker: true, hasRedis: false })
   const others = [warningsOf({ isWorker: true }), warningsOf({ isWorker: false, hasRedis: false })]
-  await eventually(() => worker.length > 0)
-  // The second attempt of all of them.
-  await pause(1200)
+  const attempted = () => eventually(() => clock.timers().length === 3)
+  await attempted()
+  clock.advanceSeconds(1)
+  await attempted()
   t.is(worker.length, 1)
   t.regex(
     JSON.stringify(worker),
