@@ -116,7 +116,7 @@ test('every panel of the dashboard filters by the selected job', t => {
 
 // Operators search the log by event name, so docs/reference/logs-and-traces.md lists exactly the events that exist.
 
-const written = new Set([...sources.matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
+const written = new Set([...sources.matchAll(/\b(?:event: |reportOnce\()'(\w+)'/g)].map(([, name = '']) => name))
 
 test('docs/reference/logs-and-traces.md lists every event that the server logs and no other', t => {
   const [logs = ''] = readText('docs/reference/logs-and-traces.md').split('\n## Metrics', 1)
