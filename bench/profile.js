@@ -20,6 +20,7 @@ const NOT_COUNTED = new Set(['(idle)', 'dispatch '])
  * @param {import('./options.js').Options} options
  */
 export async function profile(around, { profile: name, connections, seconds }) {
+  process.env.BENCH_MODULES = 'yes'
   const file = fileURLToPath(new URL(`${name}.cpuprofile`, FOLDER))
   await mkdir(FOLDER, { recursive: true })
   // In production, most servers that refresh sessions have a Redis.

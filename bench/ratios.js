@@ -26,8 +26,8 @@ const RATIOS = {
   redis: { of: 'CPU time of a request, session in Redis to session in the cookie', atMost: 1.4 },
   refresh: { of: 'CPU time of a dual refresh, to two got calls' },
   'refresh, with Redis': { of: 'CPU time of a dual refresh, to two got calls and four scripts', atMost: 1.8 },
-  startup: { of: 'time until listening, to bare Koa', atMost: 1.9 },
-  'memory, one session': { of: 'resident memory, to bare Koa', atMost: 1.5 },
+  startup: { of: 'time until listening, to bare Koa', atMost: 1.4 },
+  'memory, one session': { of: 'resident memory, to bare Koa', atMost: 1.35 },
   'memory, 10,000 sessions': { of: 'resident memory, to bare Koa' }
 }
 

@@ -1,8 +1,12 @@
 /** This server, started by a program. */
-import { loadConfig, startServer } from '../../dist/index.js'
 import { freePort } from '../ports.js'
 import { createSessions, signIn } from '../sessions.js'
 import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PROXIED_PATH, PUBLIC_SCOPES } from '../settings.js'
+
+// Users run the bundle. A profile needs the modules, because it names their folders.
+const { loadConfig, startServer } = await import(
+  process.env.BENCH_MODULES ? '../../dist/index.js' : '../../dist/bundle/index.js'
+)
 
 /**
  * With the setting `forwardAuth`, the port is that of forward-auth.
