@@ -112,7 +112,7 @@ export function errors(services: Services): Middleware {
 
   /**
    * The longer the outage lasts, the later the page asks again. Only a cookie can tell since when a browser without scripts loads the page
-   * again and again. It expires soon after the outage.
+   * again and again. It expires soon after the outage. A callback does not wait longer, because its code is soon too old.
    */
   function waitingTimes(ctx: Context, { afterSeconds, path, withoutTokensSeconds }: Retry) {
     const { outage, secure } = site.cookies
@@ -120,8 +120,9 @@ export function errors(services: Services): Middleware {
     const since = Number(readCookie(ctx.get('Cookie'), outage)) || now
     setCookie(ctx, outage, String(since), 2 * MAX_INTERVAL_SECONDS, secure)
     const interval = Math.min(MAX_INTERVAL_SECONDS, Math.round((now - since) / 2000))
+    const sendsCode = ctx.path === AUTH_ROUTES.callback && path === undefined
     return {
-      retryAfterSeconds: Math.max(afterSeconds, interval),
+      retryAfterSeconds: sendsCode ? afterSeconds : Math.max(afterSeconds, interval),
       retryPath: path,
       ...(withoutTokensSeconds !== undefined && { signInAfterSeconds: SIGN_IN_AFTER_SECONDS - withoutTokensSeconds })
     }

@@ -567,19 +567,19 @@ const html = { headers: { accept: 'text/html' } }
 for (const mode of modes) {
   test(`if the provider is busy in ${mode} mode, the callback gets 503, and repeating the callback later succeeds`, async t => {
     const { back, browser, calls, clock, idp, logs, session } = await startReturning(t, { mode })
-    const busy: readonly (readonly [fault: Fault, retryAfter: string, interval: string])[] = [
-      [faults.tooManyRequests(30), '30', '30'],
-      [faults.html(429), '5', '15'],
-      [faults.answer({ status: 503, headers: { 'retry-after': '2' } }), '2', '18'],
-      [faults.tooManyRequests(0), '1', '19']
+    const busy: readonly (readonly [Fault, string])[] = [
+      [faults.tooManyRequests(30), '30'],
+      [faults.html(429), '5'],
+      [faults.answer({ status: 503, headers: { 'retry-after': '2' } }), '2'],
+      [faults.tooManyRequests(0), '1']
     ]
-    for (const [fault, retryAfter, interval] of busy) {
+    for (const [fault, retryAfter] of busy) {
       idp.fail('token', fault)
       const page = await browser.get(back, html)
       t.is(page.statusCode, 503)
       t.is(page.headers['retry-after'], retryAfter)
-      // Without a URL the browser loads the same URL again.
-      t.is(refreshOf(page), interval)
+      // Without a URL the browser loads the same URL again. A later load might send a code that the provider no longer accepts.
+      t.is(refreshOf(page), retryAfter)
       t.regex(page.text(), /<h1>The service is busy<\/h1>[\s\S]*tries again by itself/)
       t.is(sessionHeader(browser), session)
       clock.advanceSeconds(Number(retryAfter))
