@@ -18,8 +18,9 @@ type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
  * @throws UsageError if the command line is invalid; also the errors of `run`
  */
 export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
-  const [first, ...others] = terminal.args
-  const args = first === 'help' ? [...others, '--help'] : terminal.args
+  const [first = '', ...others] = terminal.args
+  // For `--help check`, Commander would print the help of the program.
+  const args = ['help', '--help', '-h'].includes(first) ? [...others, '--help'] : terminal.args
   try {
     await createProgram(terminal, run).parseAsync(args, { from: 'user' })
   } catch (error) {
@@ -50,6 +51,11 @@ function createProgram(terminal: Terminal, run: Run): Commander {
     .allowExcessArguments()
     // This command is only listed. It never runs, because `parseCommandLine` replaces it.
     .helpCommand('help [command]', 'Print the help of a command. With "all", print all flags, variables and files.')
+    .addHelpText('before', () => {
+      const word = program.args.find(arg => !arg.startsWith('-'))
+      if (word !== undefined && word !== 'all' && !commandNames.includes(word)) throw unknownCommand(word)
+      return ''
+    })
     .addHelpText('after', () => `\n${textAfterHelp(program.createHelp(), topic)}`)
   const shown = new Set(mostUsed.map(key => nameOf(settingOf(key).flag ?? '')))
   const ofDefault = defaultCommand.options.map(({ flags, summary, group = '' }) =>

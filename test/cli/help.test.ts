@@ -45,7 +45,7 @@ test('each example of --help is a command line that exists', async t => {
   }
 })
 
-test('the command help prints the same text as --help', async t => {
+test('the command help and the word after --help print the same text as --help', async t => {
   const output = async (...args: string[]) => (await run(t, args)).output
   t.is(await output('help'), await output('--help'))
   t.is(await output('-h'), await output('--help'))
@@ -53,6 +53,7 @@ test('the command help prints the same text as --help', async t => {
   t.is(await output('--help', '--mode', 'dual'), await output('--help'))
   for (const { name } of commands) {
     t.is(await output('help', name), await output(name, '--help'))
+    t.is(await output('--help', name), await output(name, '--help'))
   }
 })
 
