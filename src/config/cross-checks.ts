@@ -43,6 +43,8 @@ function warning(texts: TemplateStringsArray, ...values: readonly unknown[]): Cr
   return { ...problem(texts, ...values), isWarning: true }
 }
 
+const redisTlsKeys = ['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const
+
 const checks: readonly SettingsCheck[] = [
   function* publicScopesAreInternalToo(values) {
     const { mode, 'platform.publicTokenScopes': publicScopes, 'platform.internalTokenScopes': internalScopes } = values
@@ -56,13 +58,19 @@ const checks: readonly SettingsCheck[] = [
       yield warning`${key} has the same scopes as platform.internalTokenScopes, so pages have the same access as the server.`
   },
 
-  function* scopesOfTheOtherMode({ mode }, isGiven) {
-    const ofOtherMode: Record<string, readonly SettingKey[]> = {
-      single: ['platform.internalTokenScopes', 'platform.publicTokenScopes'],
-      dual: ['platform.scopes']
-    }
-    for (const key of (ofOtherMode[mode ?? ''] ?? []).filter(isGiven))
-      yield warning`${key} has no effect, because mode is ${mode}.`
+  // A setting that is given was meant to have an effect.
+  function* settingsHaveAnEffect({ mode, 'platform.clientAuthMethod': method, ...values }, isGiven) {
+    const revokesNothing = values['logout.revoke'] === true && values['platform.revocationEndpoint'] === 'none'
+    const usesNoKey = method !== undefined && method !== 'private_key_jwt'
+    const reasons: readonly (readonly [applies: boolean, reason: string, keys: readonly SettingKey[]])[] = [
+      [mode === 'single', 'mode is single', ['platform.internalTokenScopes', 'platform.publicTokenScopes']],
+      [mode === 'dual', 'mode is dual', ['platform.scopes']],
+      [usesNoKey, `platform.clientAuthMethod is ${method}`, ['platform.clientKey']],
+      [revokesNothing, 'platform.revocationEndpoint is none', ['logout.revoke']],
+      [!isGiven('redis.url'), 'redis.url is not set', redisTlsKeys]
+    ]
+    for (const [applies, reason, keys] of reasons)
+      for (const key of applies ? keys.filter(isGiven) : []) yield warning`${key} has no effect, because ${reason}.`
   },
 
   function* callbackOverPlainHttp({ 'platform.callbackUrl': url }) {
@@ -190,8 +198,7 @@ const checks: readonly SettingsCheck[] = [
   async function* redisTlsIsComplete(values, isGiven) {
     const { 'redis.url': url, 'redis.certFile': certFile, 'redis.keyFile': keyFile } = values
     if (!url) return
-    const ofTls = ['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const
-    for (const key of url.tls ? [] : ofTls.filter(isGiven))
+    for (const key of url.tls ? [] : redisTlsKeys.filter(isGiven))
       yield problem`${key} is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.`
     if (!url.tls) return
     if (certFile !== undefined && keyFile !== undefined) {
@@ -199,11 +206,9 @@ const checks: readonly SettingsCheck[] = [
       if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
         yield problem`redis.keyFile is not the key of the certificate in redis.certFile. Set it to the file with that key.`
     }
-    for (const [key, other] of [
-      ['redis.certFile', 'redis.keyFile'],
-      ['redis.keyFile', 'redis.certFile']
-    ] as const)
-      if (isGiven(key) && !isGiven(other)) yield problem`${key} is set without ${other}. Set both or neither.`
+    const [given, ...others] = (['redis.certFile', 'redis.keyFile'] as const).filter(isGiven)
+    if (given && others.length === 0)
+      yield problem`${given} is set without ${given === 'redis.keyFile' ? 'redis.certFile' : 'redis.keyFile'}. Set both or neither.`
   },
 
   // If wwwroot is invalid, the settings that name a file inside it cannot be checked.

@@ -71,7 +71,10 @@ testMessages('client-key', {
     env: { ...misspelt, PLATFORM_CLIENT_SECRET: '', PLATFORM_CLIENT_KEY: pemOf(p256) }
   },
   'an unknown method and a secret': { env: misspelt },
-  'a method without its key': { env: method }
+  'a method without its key': { env: method },
+  'a key without its method': {
+    env: { PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' }
+  }
 })
 
 test('with private_key_jwt, no client secret is needed', async t => {

@@ -55,6 +55,7 @@ testMessages('redis-tls', {
   'a URL without TLS': inEnvironment({ ca: 'a.pem', url: 'redis://localhost' }),
   'a key that is public': inEnvironment({ cert: 'a.pem', key: 'wwwroot/a.key' }),
   'a key in place of its path': inEnvironment({ cert: 'a.pem', key: key.replaceAll('\n', '\\n') }),
+  'no URL': inEnvironment({ ca: 'a.pem', url: '' }),
   ...(process.platform !== 'win32' && {
     'a key that every user can read': inEnvironment({ cert: 'a.pem', key: 'a.key', mode: 0o644 })
   })
