@@ -1,4 +1,6 @@
 // What the proxy does with the targets of requests, and with the Location headers of responses.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import test from 'ava'
 import fc from 'fast-check'
 import { parseRules } from '#src/config/types/proxy-rules.js'
@@ -44,6 +46,22 @@ test('a long path is forwarded, unless it has too many readings', t => {
   for (const path of [`/a/${'folder%20name%2F'.repeat(250)}`, `/a/${'name/'.repeat(6000)}`])
     t.is(find('GET', path), `https://api.example${path}`)
   t.is(find('GET', `/a/${'folder%20name%2F'.repeat(1000)}`), 'inexact')
+})
+
+test('the routes that are remembered keep no query in memory', t => {
+  const find = finder(['GET /a/** https://api.example/a/**'])
+  const query = 'q'.repeat(15_000)
+  // Like the URL of a request, the target is not put together from other strings.
+  const ask = (index: number) => find('GET', Buffer.from(`/a/folder/file-${index}?${query}`).toString())
+  setFlagsFromString('--expose-gc')
+  const heapUsed = () => {
+    runInNewContext('gc')()
+    return process.memoryUsage().heapUsed
+  }
+  ask(0)
+  const before = heapUsed()
+  for (let index = 1; index <= 1000; index++) ask(index)
+  t.true(heapUsed() - before < 5_000_000)
 })
 
 test('a decision that is remembered is the decision for each path, rule and method', t => {

@@ -34,7 +34,7 @@ export type FindRoute = (method: string, target: string) => Route | undefined
 export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string): FindRoute {
   const patterns = rules.map(({ path }) => path)
   const choices = new Map(rules.flatMap(({ methods }) => methods).map(method => [method, choiceOf(rules, method)]))
-  const decisions = decisionCache()
+  const routeOf = decisionCache(decide)
   return findRoute
 
   function findRoute(method: string, target: string): Route | undefined {
@@ -47,7 +47,7 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     const path = given.startsWith('//') ? given.replace(/^\/+/, '/') : given
     const wanted = method === 'HEAD' ? 'GET' : method
     if (query.includes('#')) return refusal(path, 'it contains a fragment')
-    const route = decisions(`${wanted} ${path}`, () => decide(wanted, path))
+    const route = routeOf(wanted, path)
     return route?.kind === 'forward' ? { ...route, target: route.target + query } : route
   }
 
@@ -101,14 +101,18 @@ const MAX_DECIDED_LENGTH = 1000
  * of a path takes longer than the rest of the proxy's own work. The route depends on nothing but the key. Paths without a rule are
  * not remembered, because they are those of other routes.
  */
-function decisionCache() {
+function decisionCache(decide: (method: string, path: string) => Route | undefined) {
   const known = new Map<string, Route>()
-  return (key: string, decide: () => Route | undefined): Route | undefined => {
-    const route = known.get(key) ?? decide()
-    if (!route || key.length > MAX_DECIDED_LENGTH || known.has(key)) return route
+  return (method: string, given: string): Route | undefined => {
+    const remembered = known.get(`${method} ${given}`)
+    if (remembered) return remembered
+    // V8 stores a part of a string as a view, which keeps the whole URL with its query in memory.
+    const path = Buffer.from(given).toString()
+    const route = decide(method, path)
+    if (!route || path.length > MAX_DECIDED_LENGTH) return route
     // A map iterates in the order in which its keys were added.
     if (known.size === MAX_DECISIONS) known.delete(known.keys().next().value as string)
-    known.set(key, route)
+    known.set(`${method} ${path}`, route)
     return route
   }
 }
