@@ -26,7 +26,7 @@ export interface ErrorDetails {
   readonly canOpenAgain?: boolean
   /** The method with which the page asks in the background. The default is HEAD. */
   readonly asksWith?: 'GET' | 'HEAD'
-  /** For a form that the browser has sent: whether a handler or an API got it. */
+  /** For a form that the browser has sent: `executed` if a handler or an API may have got it. */
   readonly form?: 'unsent' | 'executed' | undefined
   /** The page of the form, if it is known and not the start page. */
   readonly formPath?: string | undefined

@@ -185,18 +185,19 @@ export function handledBy(handler: Middleware): { readonly extension: Extension 
 /** The path of the route that `startWithRoute` adds. */
 export const customRoute = '/own'
 
-/** Starts the application with one more route behind requireTokens, as an application that imports it would add one. */
+/** Starts the application with one more route, by default behind requireTokens, as an application that imports it would add one. */
 export async function startWithRoute(
   t: Pick<ExecutionContext, 'teardown'>,
   mode: ModeName,
-  handle: (ctx: Context) => void
+  handle: (ctx: Context) => void,
+  guard: Middleware = requireTokens
 ) {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   const logs = await collectLogs()
   const config = testConfig(idp, { mode })
   const app = createApp(config, { now: clock.now, log: logs.log })
-  app.use((ctx, next) => (ctx.path === customRoute ? requireTokens(ctx, async () => handle(ctx)) : next()))
+  app.use((ctx, next) => (ctx.path === customRoute ? guard(ctx, async () => handle(ctx)) : next()))
   const port = await listen(t, http.createServer(app.callback()))
   const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
   return { browser: createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now }), clock, config, idp, logs }

@@ -14,7 +14,7 @@ import { frameOf } from '../request/navigation.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
 import { returnToOf, signInUrl } from '../request/returning.js'
 import { sessionRecord, setCookie } from '../request/session.js'
-import { wasExecuted } from '../request/session-status.js'
+import { wasExecuted, wasNotExecuted } from '../request/session-status.js'
 import { HttpError, methodNotAllowed, type Retry } from './http-error.js'
 import { httpErrorOf } from './thrown-error.js'
 
@@ -131,8 +131,8 @@ export function errors(services: Services): Middleware {
 
 /** Returns undefined if the error itself says what became of the form. */
 function formOf(ctx: Context, { status }: HttpError): ErrorDetails['form'] {
-  if (wasExecuted(ctx)) return status >= 500 ? 'executed' : undefined
-  return status === 401 || status === 503 ? 'unsent' : undefined
+  if (wasNotExecuted(ctx)) return status === 401 || status === 503 ? 'unsent' : undefined
+  return status >= 500 ? 'executed' : undefined
 }
 
 const NEEDS_ANOTHER_LOGIN = new Set<string>([

@@ -37,6 +37,11 @@ export function wasExecuted(ctx: WithStatus): boolean {
   return ctx[STATUS] === 'executed'
 }
 
+/** True if neither a handler nor an API got the request. False if a handler without `requireTokens` may have got it. */
+export function wasNotExecuted(ctx: WithStatus): boolean {
+  return ctx[STATUS] === 'signed-out' || ctx[STATUS] === 'retry'
+}
+
 /** @param user a keyed hash, which does not reveal the user's name */
 export function setSessionUser(ctx: WithStatus, user: string): void {
   ctx[USER] = user

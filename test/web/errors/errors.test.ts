@@ -167,6 +167,19 @@ test('a form that was processed, or may have been, is not sent again: the page s
   t.notRegex(await send(), /may have been processed/)
 })
 
+test('a form that a handler without requireTokens got may have been processed, even if the handler responds with 503', async t => {
+  let status = 503
+  const fail = () => {
+    throw httpError(status, true)
+  }
+  const { browser } = await startWithRoute(t, 'single', fail, (_ctx, next) => next())
+  for (status of [503, 500, 401]) {
+    const page = (await browser.request('POST', customRoute, { headers: asPerson, form: { a: 'b' } })).text()
+    t.is(page.includes('<h1>Your form may have been processed</h1>'), status >= 500)
+    t.notRegex(page, /Nothing was saved/)
+  }
+})
+
 /** Loads a page again whenever it says so, as a browser without scripts does. Returns the seconds between the loads. */
 async function intervalsOf({ browser, clock }: Pick<TestServer, 'browser' | 'clock'>, path: string, loads: number) {
   const intervals: number[] = []
