@@ -19,19 +19,16 @@ import { explainCallError } from './network-errors.js'
 
 export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   const source = file === undefined ? 'without a settings file' : `with the file ${file}`
-  return [ok`The settings are valid (${source}).`, ...warnings.map(warningOf)]
+  return [ok`The settings are valid (${source}).`, ...warnings.map(findingWith('warning'))]
 }
 
 /** Reports invalid settings. No advice is added, because each message already contains the allowed values. */
 export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
-  return [
-    ...problems.map((problem): Finding => ({ status: 'failed', message: describeProblem(problem) })),
-    ...warnings.map(warningOf)
-  ]
+  return [...problems.map(findingWith('failed')), ...warnings.map(findingWith('warning'))]
 }
 
-function warningOf(problem: ConfigProblem): Finding {
-  return { status: 'warning', message: describeProblem(problem) }
+function findingWith(status: Finding['status']) {
+  return (problem: ConfigProblem): Finding => ({ status, message: describeProblem(problem) })
 }
 
 /** Warns that the access list needs certain claims. Only a real login shows whether the provider sends these claims. */
