@@ -5,19 +5,20 @@ import { createNames, type Variable } from './known-names.js'
 import { type Given, isEmpty, type Layer, type SettingsFinding } from './layer.js'
 import { readSecretFile } from './secret-file.js'
 
+// Node or a package reads these variables, but not from `.env`.
+const READ_FROM_PROCESS =
+  /^(NODE_(OPTIONS|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|USE_\w+)|SSL_CERT_(FILE|DIR)|OTEL_\w+|(HTTPS?|ALL|NO)_PROXY)$/i
+
 /**
  * Reads the settings from the variables of the process and from a `.env` file in the working directory. A variable of the
  * process overrides the same variable in `.env`.
  */
 export async function layerOfEnvironment(env: Environment, rows: readonly Row[], cwd: string): Promise<Layer> {
   const dotEnv = await readDotEnv(cwd)
-  const variables = new Map<string, Variable>()
-  for (const [place, values] of [
-    [' in .env', dotEnv.fromDotEnv],
-    ['', env]
-  ] as const)
-    for (const [name, value] of Object.entries(values))
-      if (value !== undefined) variables.set(name, { name, value, place })
+  const variablesOf = (values: Environment, place: Variable['place']) =>
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : { name, value, place }))
+  const all = [...variablesOf(dotEnv.fromDotEnv, ' in .env'), ...variablesOf(env, '')]
+  const variables = new Map<string, Variable>(all.map(variable => [variable.name, variable]))
 
   const given = new Map<string, Given>()
   const names = createNames(rows)
@@ -26,6 +27,8 @@ export async function layerOfEnvironment(env: Environment, rows: readonly Row[],
   const warn = (key: string, source: string, message: string) =>
     void findings.push({ key, source, message, isWarning: true })
   for (const { name, value, place } of variables.values()) {
+    if (place !== '' && READ_FROM_PROCESS.test(name))
+      warn(name, `variable${place}`, 'has no effect there. Set it in the environment of the process.')
     const row = names.rowOf(name)
     if (!row || place === '' || !dotEnv.isReadDifferently(name) || !isSecurity(row)) continue
     const message = `is read as ${value.length} characters, but Docker, Compose or systemd would read this line differently. Write the value in single quotation marks, without white space after them.`

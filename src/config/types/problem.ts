@@ -47,10 +47,7 @@ export function describeProblem({ key, source, message }: ConfigProblem): string
  * secrets.
  */
 export function quote(string: string): string {
-  const firstLine = string
-    .split(/[\r\n]/, 1)
-    .join('')
-    .slice(0, 120)
+  const [firstLine = ''] = /^[^\r\n]{0,120}/.exec(string) ?? []
   const shown = firstLine === string ? string : `${firstLine}…`
   return JSON.stringify(shown).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
 }
