@@ -75,7 +75,7 @@ function moduleTable() {
     Error: 'as its message says'
   }
   const module = read('src/pages/client/client.js')
-  const thrown = [...module.matchAll(/\b(?:throw|\?\?) new (\w+)/g)].map(([, name]) => name)
+  const thrown = [...module.matchAll(/(?:\bthrow|\?\?) new (\w+)/g)].map(([, name]) => name)
   const missing = [...new Set(thrown)].filter(name => !(name in ways))
   if (missing.length > 0) throw new Error(`these errors of the module have no way on: ${missing.join(', ')}`)
   const rows = Object.entries(ways).map(([name, way]) => `| \`${name}\` | ${way} |`)
