@@ -15,8 +15,11 @@ import { fallback } from './web/static/fallback.js'
 import { hasStarterPage, starterFiles, starterPage } from './web/static/starter-page.js'
 import { staticFiles } from './web/static/static-files.js'
 
-/** Creates the application and adds the middleware in the required order. Custom routes come after it. */
-export function assemble(services: Services): Koa {
+/**
+ * Creates the application and adds the middleware in the required order. Custom routes come after it.
+ * @param hasCustomRoutes false if there are none, so that koa-session is not loaded
+ */
+export function assemble(services: Services, hasCustomRoutes: boolean): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = config.wwwroot === undefined ? starterFiles() : staticFiles(services, config.wwwroot)
@@ -24,7 +27,7 @@ export function assemble(services: Services): Koa {
   const proxies = config.log.trustForwardedFor
   const app = new Koa({ proxy: proxies > 0, maxIpsCount: proxies })
 
-  app.use(customRoutes(services))
+  if (hasCustomRoutes) app.use(customRoutes(services))
   app.use(normalizeRequest)
   app.use(serverHeaders)
   if (tracing || metrics !== noMetrics || config.log.requests) app.use(observe(services))

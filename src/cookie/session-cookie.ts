@@ -185,7 +185,9 @@ function createOpenedCache(unseal: (sealed: string) => Opened | undefined) {
         seenOnce.delete(tag)
         // The memory of the process has the first object, and compares each request with it, which is fast for the same object.
         const session = isDeepStrictEqual(first, opened.session) ? first : opened.session
-        addToCache(cached, tag, { ...opened, session, sealed: copyOf(sealed) })
+        // Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory.
+        const copy = Buffer.from(sealed, 'latin1').toString('latin1')
+        addToCache(cached, tag, { ...opened, session, sealed: copy })
       } else if (opened) addToCache(seenOnce, tag, opened.session)
       return opened
     },
@@ -199,11 +201,6 @@ function createOpenedCache(unseal: (sealed: string) => Opened | undefined) {
 function addToCache<T>(map: Map<string, T>, key: string, value: T): void {
   if (map.size >= MAX_CACHED) map.delete(map.keys().next().value as string)
   map.set(key, value)
-}
-
-/** Copies a string. Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory. */
-function copyOf(text: string): string {
-  return Buffer.from(text, 'latin1').toString('latin1')
 }
 
 function sizesOf(tokens: SessionFields & { id_token?: string }): Record<string, number> {

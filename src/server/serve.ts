@@ -104,7 +104,7 @@ export async function serve(
   })
 
   async function assembleAll() {
-    const app = assemble(services)
+    const app = assemble(services, config.extension !== undefined || extension !== undefined)
     const tools = extensionTools(requireTokens, log)
     if (config.extension !== undefined) await (await loadExtension(config.extension))(app, tools)
     await extension?.(app, tools)

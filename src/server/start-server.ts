@@ -17,7 +17,7 @@ import { type ListeningServer, serve } from './serve.js'
  */
 export function createApp(config: Config, options: Partial<AppOptions> = {}): Koa {
   requireComplete(config)
-  return assemble(createServices(config, options))
+  return assemble(createServices(config, options), true)
 }
 
 export interface StartOptions extends Partial<AppOptions> {

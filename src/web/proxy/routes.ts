@@ -45,9 +45,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     // Clients that join a base URL with a path may send two slashes. All servers would ignore the second one here,
     // because the path that is forwarded is that of the target.
     const path = given.startsWith('//') ? given.replace(/^\/+/, '/') : given
-    const wanted = method === 'HEAD' ? 'GET' : method
     if (query.includes('#')) return refusal(path, 'it contains a fragment')
-    const route = routeOf(wanted, path)
+    const route = routeOf(method === 'HEAD' ? 'GET' : method, path)
     return route?.kind === 'forward' ? { ...route, target: route.target + query } : route
   }
 

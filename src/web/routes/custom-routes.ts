@@ -1,6 +1,7 @@
 /** The middleware with which custom routes use the session. */
 import type { Context, Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
+import { loadedInBackground } from '../every-request/loaded-in-background.js'
 import type { Services } from '../middleware-services.js'
 import { sessionRecord } from '../request/session.js'
 import { protectWithSession, type TokensState } from './require-tokens.js'
@@ -13,13 +14,14 @@ type WithGate = Context & { [GATE]?: Middleware }
 /** Creates the middleware that lets the custom routes after it use `requireTokens`. */
 export function customRoutes(services: Services): Middleware {
   const protect = protectWithSession(services)
-  // Most servers have no custom routes, so koa-session is loaded when the first one is used.
-  let loading: Promise<Middleware> | undefined
+  // Not when the first route is used: if no file could be opened then, Node would remember the failure until the process ends.
+  const provideSession = loadedInBackground(async () =>
+    (await import('./custom-route-session.js')).customRouteSession(services)
+  )
   const gate: Middleware = (ctx, next) =>
-    protect(ctx, async () => {
+    protect(ctx, () => {
       provideSignal(ctx, services)
-      loading ??= import('./custom-route-session.js').then(module => module.customRouteSession(services))
-      return (await loading)(ctx, next)
+      return provideSession(ctx, next)
     })
 
   return function customRoutes(ctx: WithGate, next) {

@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
+import { testConfig, unreachableIdp } from '../../helpers/config.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 
@@ -33,6 +36,30 @@ test('a module can add a route that gets the access token for the server or resp
   const missing = await browser.get('/nothing-here')
   t.is(missing.statusCode, 404)
   t.is((missing.json() as { error: string }).error, 'not_found')
+})
+
+// Starts a server, waits half a second or until koa-session is loaded, and prints whether it is.
+const program = `
+import { createRequire } from 'node:module'
+import { serve } from '#src/server/serve.js'
+// koa-session is the only package that imports crc, which is a CommonJS module.
+const isLoaded = () => Object.keys(createRequire(import.meta.url).cache).some(file => /node_modules.crc/.test(file))
+await serve(JSON.parse(process.argv[1]))
+for (let tenths = 0; tenths < (process.argv[2] ? 100 : 5) && !isLoaded(); tenths++) {
+  await new Promise(resolve => setTimeout(resolve, 100))
+}
+console.log(isLoaded())
+process.exit()
+`
+
+test('what custom routes need is loaded before the first request, and only if there may be some', async t => {
+  const extension = join(await tempFolder(t, { 'routes.mjs': routes }), 'routes.mjs')
+  for (const path of [undefined, extension]) {
+    const config = testConfig(unreachableIdp, { extension: path })
+    const args = ['--input-type=module', '-e', program, JSON.stringify(config), ...(path ? [path] : [])]
+    const { stdout } = await promisify(execFile)(process.execPath, args)
+    t.is(stdout.trim().split('\n').at(-1), String(path !== undefined))
+  }
 })
 
 const runsTypeScript = 'typescript' in process.features && Boolean(process.features.typescript)
