@@ -187,6 +187,12 @@ for (const [name, [files, after, says]] of Object.entries(repositories)) {
   })
 }
 
+test('outside of a repository, init leaves .gitignore as it is, also without questions', async t => {
+  const { cwd, output } = await run(t, ['init', '--yes'], { files: { '.gitignore': 'node_modules\n' } })
+  t.is(await contentOf(cwd, '.gitignore'), 'node_modules\n')
+  t.true(output.includes(notInGit))
+})
+
 test('on a terminal init asks for the settings, offers defaults, and repeats a question after an invalid answer', async t => {
   const cwd = await tempFolder(t)
   const answers = [

@@ -73,7 +73,8 @@ test('wrong settings are reported as findings with exit code 2, and no request i
 testFindings('tls', { 'NODE_TLS_REJECT_UNAUTHORIZED=0': { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) } })
 
 testFindings('settings', {
-  'a settings file': { files: { '.platform-auth-serverrc.json': '{"logout":{"revoke":false}}' } }
+  'a settings file': { files: { '.platform-auth-serverrc.json': '{"logout":{"revoke":false}}' } },
+  'a setting that has no effect': { args: ['--public-token-scopes', 'data:read'] }
 })
 
 test('extension: a module with routes, and one without a function as its default export', async t => {
