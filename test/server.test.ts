@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { serve } from '#src/server/serve.js'
-import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
@@ -167,24 +166,6 @@ for (const [what, begin] of Object.entries(revocations)) {
   })
 }
 
-for (const isAborted of [false, true]) {
-  test(`a refresh that is not finished within the grace period is cut off, with its browser ${isAborted ? 'gone' : 'waiting'}`, async t => {
-    const settings = { shutdown: { grace: 0.2 } }
-    const { server, browser, idp } = await startWithExpiredSession(t, { settings })
-    const hold = idp.hold('token')
-    const page = new AbortController()
-    const asked = t.throwsAsync(browser.fetch('/api/auth/profile', { signal: page.signal }))
-    await hold.arrived()
-    if (isAborted) {
-      page.abort()
-      await asked
-    }
-    t.true((await time(server.close())) < 5000)
-    const error = await asked
-    if (!isAborted) t.is((error as NodeJS.ErrnoException).code, 'ECONNRESET')
-  })
-}
-
 test('at the end of the grace period, a client that has not finished sending its request is cut off, and a revocation is given up', async t => {
   const { server, browser, idp } = await startSignedIn(t, { settings: { shutdown: { grace: 0.2 } } })
   const hold = idp.hold('revoke')
@@ -245,30 +226,6 @@ test("if a program's extension() fails, wwwroot is missing or the port is taken,
   const port = await listen(t, createServer())
   await t.throwsAsync(serve(testConfig(idp, { port }), { log, stores }), { code: 'EADDRINUSE' })
   t.is(closes, 4)
-})
-
-test('handlers that a program adds, also asynchronously, come after the built-in routes and read the session, refreshed or not, as ctx.session', async t => {
-  const { browser, clock } = await startTestServer(t, {
-    parts: {
-      async extension(app) {
-        await null
-        app.use(requireTokens)
-        app.use(ctx => {
-          const { expires_at, ...fields } = ctx.session?.toJSON() ?? {}
-          const [once, again] = [ctx.session, ctx.session]
-          const leftMs = Number(expires_at) - clock.now()
-          ctx.body = { fields: Object.keys(fields).sort(), leftMs, isOne: once === again }
-        })
-      }
-    }
-  })
-  t.is((await browser.get('/healthz')).statusCode, 200)
-  t.is((await browser.fetch('/api/own')).statusCode, 401)
-  await signIn(browser)
-  const fields = ['refresh_token', 'token']
-  t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
-  clock.advanceSeconds(3601)
-  t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
 })
 
 test('a second close() waits for the same shutdown', async t => {

@@ -161,23 +161,6 @@ test('Back leads to the page whose button began a sign-in, and not to one that s
   t.is(await back(), before)
 })
 
-test('a sign-out in one tab tells the other tabs, which can stay open', async (t, visit) => {
-  const { page, newTab, url, there, logins } = await openPage(t, visit)
-  const other = await newTab()
-  await other.goto(there)
-  await shows(other, 'Hello, Ada Lovelace')
-  await page.evaluate(`addEventListener('beforesignin', event => event.preventDefault()); null`)
-  const told = page.evaluate(`new Promise(resolve => addEventListener('sessionended', () => resolve('told')))`)
-  // The next page of the other tab does not use the module.
-  void other.evaluate(`client.signOut('${basePath}/healthz')`).catch(() => {})
-  await other.waitForURL(`${url}healthz`)
-  t.is(await told, 'told')
-  for (const call of [`apiFetch('${basePath}/api/hubs')`, 'getAccessToken(() => {})']) {
-    t.is(await page.evaluate(`client.${call}.catch(error => error.name)`), 'SignInPreventedError')
-  }
-  t.is(logins.length, 1)
-})
-
 test('tabs learn that another user has signed in, and a call learns it before it gets the response', async (t, visit) => {
   const { page, newTab, idp, there } = await openPage(t, visit)
   const other = await newTab()

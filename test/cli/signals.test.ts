@@ -62,17 +62,6 @@ for (const env of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'start' }]) {
   })
 }
 
-test('a server stops when its terminal is closed', async t => {
-  const server = running()
-  server.send('terminal_closed')
-  server.send('terminal_closed')
-  t.deepEqual(server.reasons, ['terminal_closed'])
-  t.deepEqual(server.exits, [], 'the kernel and the shell may both send SIGHUP')
-  server.finish()
-  await server.ended
-  t.deepEqual(server.exits, ['SIGHUP'], 'without its terminal, Node would abort')
-})
-
 test('a server that npm did not start continues when its parent ends', t => {
   const server = running()
   server.send('parent_ended')

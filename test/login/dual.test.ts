@@ -28,21 +28,6 @@ const dual = {
 
 modeContract(dual)
 
-test('dual: expires_at follows the lifetime of the internal token, even if the public token is issued later and expires earlier', async t => {
-  const { mode, idp, clock } = setUpMode(dual)
-  const slowly = async () => {
-    clock.advanceSeconds(5)
-    return { expiresIn: 100 }
-  }
-  const started = clock.now()
-  idp.next({ expiresIn: 1000 }, slowly)
-  const login = await completeLogin(mode)
-  t.is(login.fields.expires_at, started + 1_000_000)
-  const refreshing = clock.now()
-  idp.next({ expiresIn: 2000 }, slowly)
-  t.is((await completeRefresh(mode, login)).fields.expires_at, refreshing + 2_000_000)
-})
-
 test('dual: after the first request of a login or refresh the second one follows, as long as the internal token is valid', async t => {
   const { mode, clock } = setUpMode(dual)
   const { state } = await mode.exchangeCode(grant)

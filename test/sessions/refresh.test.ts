@@ -52,34 +52,6 @@ for (const mode of modes) {
     t.deepEqual(idp.reused, [])
   })
 
-  for (const rotates of [true, false]) {
-    for (const [what, lifetimeSeconds, beforeExpirySeconds, seconds] of [
-      ['expiry', 10, 0, 11],
-      ['early refresh', 50, 20, 31]
-    ] as const) {
-      test(`${mode}: every ${what} causes one refresh, and requests with old cookies get the newest session; refresh tokens ${rotates ? '' : 'do not '}rotate`, async t => {
-        const options = { lifetimeSeconds, beforeExpirySeconds, rotates }
-        const { record, clock, live, refreshes, newest, idp } = await setUpRefresh(mode, options)
-        let held = record
-        for (let times = 1; times <= 24; times++) {
-          clock.advanceSeconds(seconds)
-          // The oldest cookie can also be the first one that is sent after an expiry.
-          const refreshed = await live(times % 2 === 0 ? record : held)
-          t.is(refreshed.fields.expires_at, clock.now() + lifetimeSeconds * 1000)
-          t.is(refreshed.fields.refresh_token, rotates ? idp.newestRefreshToken : record.fields.refresh_token)
-          for (const old of [held, record]) {
-            t.deepEqual(await live(old), refreshed)
-            t.deepEqual(await newest(old), refreshed)
-          }
-          t.is(refreshes(), times * grants)
-          held = refreshed
-        }
-        t.is(held.id, record.id)
-        t.deepEqual(idp.reused, [])
-      })
-    }
-  }
-
   test(`${mode}: a refresh writes one log line with its outcome, its duration and a hash of its session, without tokens and session id`, async t => {
     const { record, clock, live, login, refreshLines, logs, idp } = await setUpRefresh(mode)
     const other = await login('another-session')

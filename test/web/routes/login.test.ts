@@ -164,12 +164,3 @@ for (const [trustForwardedFor, callbackUrl] of [
     t.is(logout.headers.location, pathname.replace('api/auth/callback', ''))
   })
 }
-
-test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {
-  const { browser } = await startTestServer(t, { settings: { platform: { scopes: ['openid', 'data:read'] } } })
-  const nonces = [parameter(await locationOf(browser), 'nonce'), parameter(await locationOf(browser), 'nonce')]
-  for (const nonce of nonces) t.regex(nonce, /^[A-Za-z0-9_-]{43}$/)
-  t.not(nonces[0], nonces[1])
-  const without = await startTestServer(t)
-  t.is(parameter(await locationOf(without.browser), 'nonce'), '')
-})

@@ -45,14 +45,6 @@ test('logout works while the provider is down, and the log says that the revocat
   await eventually(() => logs.first('revocation_failed') !== undefined)
 })
 
-test('with logout: local no request is sent to the provider', async t => {
-  const { browser, idp } = await startSignedIn(t, { settings: { logout: { revoke: false } } })
-  const before = idp.requests.length
-  await browser.navigate('/api/auth/logout')
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-  t.is(idp.requests.length, before)
-})
-
 test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
   const { browser, idp } = await startDiscovered(t, {
     settings: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
