@@ -1,7 +1,7 @@
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import { resolve } from 'node:path'
-import type { Page, Response } from 'playwright-core'
+import type { Response } from 'playwright-core'
 import { offeredUsers } from '#src/demo/index.js'
 import { accessibilityProblems, serialBrowserTest as serialTest, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
@@ -350,36 +350,6 @@ serialTest(
     t.regex(String(await page.evaluate('getSelection().toString()')), /^import \{ getAccessToken \}/)
   }
 )
-
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`the shadow at the edge of a code block is visible, but not a hard bar (${colorScheme})`, async (t, visit) => {
-    const viewport = { width: 1000, height: 700 }
-    const { page } = await open(deployWithDemo(t), visit, { viewport, colorScheme }, 'your-pages.html')
-    const code = page.getByRole('region', { name: 'JavaScript' })
-    await code.scrollIntoViewIfNeeded()
-    const { x, y, width } = (await code.boundingBox()) ?? { x: 0, y: 0, width: 0 }
-    const [atEdge, inside] = [
-      await brightness(page, x + width - 1, y + 4),
-      await brightness(page, x + width / 2, y + 4)
-    ]
-    const difference = Math.abs(atEdge - inside)
-    t.true(difference > 15 && difference < 75, `${difference}`)
-  })
-}
-
-/** Returns the brightness of a pixel of the page, from 0 to 255. */
-async function brightness(page: Page, x: number, y: number): Promise<number> {
-  const png = await page.screenshot({ clip: { x: Math.floor(x), y: Math.floor(y), width: 1, height: 1 } })
-  return page.evaluate(`(async () => {
-    const image = new Image()
-    image.src = 'data:image/png;base64,${png.toString('base64')}'
-    await image.decode()
-    const context = new OffscreenCanvas(1, 1).getContext('2d')
-    context.drawImage(image, 0, 0)
-    const [red, green, blue] = context.getImageData(0, 0, 1, 1).data
-    return (red + green + blue) / 3
-  })()`)
-}
 
 function isTokenAnswer(response: Response): boolean {
   return response.url().endsWith('/api/auth/token') && response.ok()

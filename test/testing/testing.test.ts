@@ -39,16 +39,6 @@ test('another HTTP client can use the session with the Cookie header of the brow
   t.is((await fetch(`${server.url}/api/auth/login`, { headers })).status, 403, 'the login rejects the fetch of Node')
 })
 
-test('an expired access token is refreshed, and the browser keeps the new session', async t => {
-  const server = await start(t, { settings: { mode: 'dual' } })
-  const ada = await server.signIn()
-  const before = ada.cookieHeader()
-  t.is((await ada.fetch('/demo/expire', { method: 'POST' })).status, 204)
-  t.is((await ada.fetch('/api/auth/token')).status, 200)
-  t.not(ada.cookieHeader(), before)
-  t.is((await ada.fetch('/api/auth/token')).status, 200)
-})
-
 test('proxy rules of the settings are used, and those of the demo only if a test asks for them', async t => {
   const upstream = await startUpstream(t)
   const rules = [`GET /api/files/** ${upstream.origin}/**`]

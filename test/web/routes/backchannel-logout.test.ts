@@ -100,33 +100,7 @@ for (const mode of modes) {
     // A shorter name could be part of the random id of a request.
     t.false(JSON.stringify(logs.entries).includes('ada-lovelace'))
   })
-
-  test(`${mode}: a logout token ends a session that is being refreshed, and its new refresh token is revoked`, async t => {
-    const server = await start(t, mode)
-    const { idp, clock } = server
-    const browser = await signInAs(server, 'ada', 'login-1')
-    clock.advanceSeconds(3600)
-    const hold = idp.hold('token', 'after')
-    const waiting = browser.fetch(guarded)
-    await hold.arrived()
-    t.is((await send(server, idp.logoutToken({ sid: 'login-1' }))).statusCode, 200)
-    hold.release()
-    t.is((await waiting).statusCode, 401)
-    await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
-    t.pass()
-  })
 }
-
-test('a session whose ID token had no sid ends with any login session of the user', async t => {
-  const server = await start(t)
-  const { idp, browser } = server
-  idp.settings.profile = { sub: 'ada' }
-  await signIn(browser)
-  t.is((await send(server, idp.logoutToken({ sid: 'unknown', sub: 'grace' }))).statusCode, 200)
-  t.deepEqual(await areSignedIn(browser), [true])
-  t.is((await send(server, idp.logoutToken({ sid: 'unknown', sub: 'ada' }))).statusCode, 200)
-  t.deepEqual(await areSignedIn(browser), [false])
-})
 
 test('a login that is in progress when its logout token arrives gives no session', async t => {
   const server = await start(t)

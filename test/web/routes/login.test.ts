@@ -2,20 +2,10 @@ import test from 'ava'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { assertCases } from '../../helpers/case-file.js'
 import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
-import { faults } from '../../helpers/hostile-idp/index.js'
 import { returnPaths } from '../../helpers/return-paths.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
 import { words } from '../../helpers/words.js'
-import {
-  authorize,
-  guarded,
-  httpsCallbackUrl,
-  loginCookieName,
-  parameter,
-  refreshOf,
-  startDiscovered,
-  startSignedIn
-} from '../support.js'
+import { authorize, guarded, httpsCallbackUrl, loginCookieName, parameter, startSignedIn } from '../support.js'
 
 test('login passes on prompt=login or select_account in place of the configured prompt, and refuses any other prompt', async t => {
   const platform = { authorizationParams: { prompt: 'consent' } }
@@ -39,20 +29,6 @@ test('without PKCE neither a code challenge nor a code verifier is sent', async 
   const { idp } = await startSignedIn(t, { settings: { platform: { pkce: false } } })
   const sent = { ...idp.requestsTo('authorize')[0]?.query, ...idp.tokenRequests[0]?.form }
   for (const name of words`code_challenge code_challenge_method code_verifier`) t.false(name in sent, name)
-})
-
-test('if discovery fails, login responds with 502, 503 or 504, and it works when discovery succeeds', async t => {
-  const { browser, idp } = await startDiscovered(t)
-  await idp.offline()
-  t.is((await browser.navigate('/api/auth/login')).statusCode, 504)
-  await idp.online()
-  idp.fail('discovery', faults.html(200))
-  t.is((await browser.navigate('/api/auth/login')).statusCode, 502)
-  idp.fail('discovery', faults.tooManyRequests(7))
-  const busy = await browser.navigate('/api/auth/login')
-  t.deepEqual([busy.statusCode, busy.headers['retry-after']], [503, '7'])
-  t.is(refreshOf(busy), '7', 'the page reloads itself')
-  t.is((await signIn(browser)).statusCode, 302)
 })
 
 test('further logins in a browser keep its login cookie and extend it to ten minutes again, and replace a malformed one', async t => {

@@ -1,39 +1,10 @@
 import test from 'ava'
-import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startSignedIn } from '../support.js'
 
 for (const mode of modes) {
-  test(`${mode}: a failed user info request makes the profile 502, a timeout 504, a busy provider 503 with its Retry-After, and the session stays`, async t => {
-    const { browser, clock, idp } = await startSignedIn(t, { mode })
-    const failures: readonly (readonly [string, Fault, number, string?])[] = [
-      ['a rejected token', faults.error('invalid_token', 401), 502],
-      ['a server error', faults.status(500), 502],
-      ['broken JSON', faults.notJson(), 502],
-      ['a huge response', faults.giant(), 502],
-      ['a cut connection', faults.reset(), 502],
-      ['a 429', faults.tooManyRequests(37), 503, '37'],
-      ['a 429 in HTML without Retry-After', faults.html(429), 503, '5'],
-      ['a 503 with Retry-After', faults.answer({ status: 503, headers: { 'retry-after': '120' } }), 503, '120'],
-      ['no response', faults.hang(), 504]
-    ]
-    // The server with the short time limit is a second replica, because other requests could exceed the limit on a slow machine.
-    const impatient = await startTestServer(t, { mode, idp, clock, settings: { platform: { timeout: 0.3 } } })
-    for (const [name, fault, status, retryAfter] of failures) {
-      idp.failWhen('userinfo', () => fault)
-      if (status === 504) impatient.connect(browser)
-      const { statusCode, headers, json, setCookies } = await browser.fetch('/api/auth/profile')
-      t.deepEqual([statusCode, headers['retry-after'], setCookies], [status, retryAfter, []], name)
-      t.deepEqual(Object.keys(json()), ['error', 'error_description', 'request_id'], name)
-      if (status === 503) t.deepEqual([json().error, headers.refresh], ['temporarily_unavailable', undefined], name)
-    }
-    idp.heal()
-    const sane = await startTestServer(t, { mode, idp, clock })
-    sane.connect(browser)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  })
-
   // test/login/profiles.test.ts has the rules of the cache.
   test(`${mode}: with profile.cacheTtl a display name is cached until the logout`, async t => {
     const { browser, idp } = await startSignedIn(t, { mode, settings: { profile: { cacheTtl: 30 } } })

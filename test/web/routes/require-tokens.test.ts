@@ -4,23 +4,16 @@
 // browsers.
 import test from 'ava'
 import { createClock } from '../../helpers/clock.js'
-import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { afterAnHour, sessionCookiesSet, sessionHeader, startSignedIn } from '../support.js'
 
 for (const mode of modes) {
-  const passing: Readonly<Record<string, Fault>> = {
-    'a server error': faults.status(500),
-    'an HTML error page': faults.html(502),
-    'a 429 response': faults.tooManyRequests(7),
-    'a cut connection': faults.reset('before'),
-    'broken JSON': faults.notJson(),
-    'a huge response': faults.giant(),
-    'a rejected client': faults.error('invalid_client', 401),
-    'a client that the gateway rejects': faults.gateway()
-  }
-  const useless = { 'no access token': faults.change({ access_token: undefined }) }
-  for (const [name, fault] of Object.entries({ ...passing, ...useless })) {
+  // The other faults, and which of them end a session: test/sessions/faults.test.ts.
+  for (const [name, fault, isUnchanged] of [
+    ['a 429 response', faults.tooManyRequests(7), true],
+    ['no access token', faults.change({ access_token: undefined }), false]
+  ] as const) {
     test(`${mode}: if the provider responds to a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
       const server = await startSignedIn(t, { mode })
       const { browser, clock, idp } = server
@@ -30,7 +23,7 @@ for (const mode of modes) {
       t.deepEqual([response.statusCode, response.json().error], [503, 'temporarily_unavailable'])
       t.regex(String(response.headers['retry-after']), /^[1-9]\d*$/)
       // A response without a usable access token may contain the next refresh token, which the session needs.
-      t.is(sessionHeader(browser) === cookie, name in passing)
+      t.is(sessionHeader(browser) === cookie, isUnchanged)
       idp.heal()
       // After a 429, refreshes pause one second longer than second token requests of refreshes that have already begun.
       clock.advanceSeconds(Number(response.headers['retry-after']) + 1)
