@@ -13,8 +13,6 @@ import { defaultCallbackUrl, testConfig } from './helpers/config.js'
 import { createHostileIdp } from './helpers/hostile-idp/index.js'
 import { collectLogs } from './helpers/logs.js'
 import { freePort, listen } from './helpers/ports.js'
-import { openCallback } from './helpers/server.js'
-import { signInAtDemo } from './helpers/sign-in.js'
 import { tempFolder } from './helpers/temp-folder.js'
 
 async function demoConfig(t: ExecutionContext) {
@@ -24,34 +22,6 @@ async function demoConfig(t: ExecutionContext) {
   const settings = { mode: 'dual', port: 0, host: '127.0.0.1', platform } as const
   return (await loadConfig({ demo: true, env: {}, cwd, settings })).config
 }
-
-test('a program starts a demo without any setting, signs in, and keeps its sessions when it reads its settings again', async t => {
-  const { log } = await collectLogs('trace')
-  const server = await startServer(await demoConfig(t), {
-    log,
-    demo: true,
-    extension(app, { requireTokens, Router }) {
-      const router = new Router()
-      router.get('/api/seconds', requireTokens, ctx => {
-        ctx.body = { left: ctx.state.tokens.internal.expires_in }
-      })
-      app.use(router.routes())
-    }
-  })
-  t.teardown(() => server.close())
-  t.is(server.callbackUrl, `${server.url}/api/auth/callback`)
-  const browser = createBrowser(t, { origin: server.url })
-  const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
-  t.is(callback.statusCode, 302)
-  server.replaceSecrets(await demoConfig(t))
-  t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
-  const { left } = (await browser.fetch('/api/seconds')).json() as { left: number }
-  t.true(left > 3500)
-  // A second login shows that the client secret of the demo is still in use.
-  const other = createBrowser(t, { origin: server.url })
-  const again = await openCallback(other, await signInAtDemo(other, '/api/auth/login', 'Ada Lovelace'))
-  t.is(again.statusCode, 302)
-})
 
 test('a program that replaces the port by 0 gets a callback URL with the real port, unless a reverse proxy has another host', async t => {
   const cwd = await tempFolder(t)

@@ -85,27 +85,6 @@ test('when the session is over, all calls lead to one login, and the page opens 
   t.is(logins.length, 2)
 })
 
-test('calls wait while the provider is down, and succeed when it is back', async (t, visit) => {
-  const { page, clock, idp } = await openPage(t, visit)
-  clock.advanceSeconds(3600)
-  await idp.offline()
-  const busy = page.waitForResponse(response => response.status() === 503)
-  await page.evaluate(`
-    globalThis.stop = new AbortController()
-    globalThis.waiting = [...'abc'].map(() => client.apiFetch('${basePath}/api/hubs').then(r => r.status))
-    globalThis.token = ${token}
-    globalThis.stopped = client.apiFetch('${basePath}/api/hubs', { signal: stop.signal }).catch(error => error.name)
-    null`)
-  await busy
-  t.is(await page.evaluate('stop.abort(), stopped'), 'AbortError')
-  await idp.online()
-  clock.advanceSeconds(60)
-  t.deepEqual(await page.evaluate('Promise.all(waiting)'), [200, 200, 200])
-  t.is(((await page.evaluate('token')) as unknown[]).length, 2)
-  t.deepEqual(idp.reuses, [])
-  t.is(await page.evaluate('ended'), 0)
-})
-
 test('without a network, apiFetch fails like fetch, and getAccessToken waits', async (t, visit) => {
   const { page, context } = await openPage(t, visit)
   await page.clock.install()

@@ -5,11 +5,14 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
+import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
 import { startProgram } from '../helpers/program.js'
 import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
+import { openCallback } from '../helpers/server.js'
+import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
@@ -55,7 +58,7 @@ test('the stack trace of an error in the log names the files of src/', async t =
   t.false(stack.includes('/bundle/'))
 })
 
-test("with a demo, a module's routes still work after a reload, and SIGTERM lets their requests finish", async t => {
+test("with a demo, sessions, the client secret and a module's routes still work after a reload, and SIGTERM lets requests finish", async t => {
   const routes = `export default (app, { Router }) => {
     const router = new Router()
     router.get('/slow', async ctx => {
@@ -66,8 +69,13 @@ test("with a demo, a module's routes still work after a reload, and SIGTERM lets
     app.use(router.routes())
   }`
   const { url, signal, logged, ended } = await startWithRoutes(t, routes)
+  const [browser, other] = [createBrowser(t, { origin: url }), createBrowser(t, { origin: url })]
+  await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
   signal('SIGHUP')
   await logged('secrets_reloaded')
+  await openCallback(other, await signInAtDemo(other, '/api/auth/login', 'Ada Lovelace'))
+  for (const one of [browser, other])
+    t.deepEqual((await one.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
   const answer = fetch(`${url}/slow`)
   await logged('arrived')
   signal('SIGTERM')

@@ -104,14 +104,6 @@ test('a session with two tokens of usual size is not compressed', t => {
   t.is(sealer.open(seal(dual).join('').slice(1), NAME)?.toString().charAt(0), '[')
 })
 
-test('the cookie of a session in Redis has its id, key and revision, and no tokens', t => {
-  const { open, header, seal } = setUp({ name: '__Host-platform_session' })
-  const chunks = seal({ ...inRedis, fields: { ...inRedis.fields, token: tokenOf(100_000) } })
-  t.is(chunks.length, 1)
-  t.true((chunks[0] as string).length < 180)
-  t.deepEqual(open(header(chunks)), { id: inRedis.id, rev: inRedis.rev, key: inRedis.key })
-})
-
 test('a session that is larger than 256 kB is not stored in Redis, and the error has its sizes', t => {
   const withToken = (length: number) => ({ ...inRedis, fields: { ...inRedis.fields, token: 'a'.repeat(length) } })
   t.notThrows(() => requireStorable(withToken(250_000)))

@@ -47,6 +47,14 @@ test('a refresh may request fewer scopes, a later one all of them again, also th
   const narrow = await refresh(demo, tokens.refresh_token, 'viewables:read')
   t.is(narrow.body.scope, 'viewables:read')
   t.deepEqual(claimsOf(narrow.body.access_token).scope, ['viewables:read'])
+  const hubs = (token: string) =>
+    fetch(`${demo.issuer}/project/v1/hubs`, { headers: { Authorization: `Bearer ${token}` } })
+  const refused = await Promise.all([narrow.body.access_token, tokens.access_token, ''].map(hubs))
+  t.deepEqual(
+    refused.map(({ status }) => status),
+    [403, 200, 401],
+    'the API needs the scope of the internal token'
+  )
   const wide = await refresh(demo, narrow.body.refresh_token, 'data:read viewables:read')
   t.deepEqual(claimsOf(wide.body.access_token).scope, ['data:read', 'viewables:read'])
   const narrowAgain = await refresh(demo, wide.body.refresh_token, 'viewables:read')

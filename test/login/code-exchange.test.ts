@@ -157,18 +157,6 @@ test('while the store cannot be used, no code is sent, and the callback may be r
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')
 })
 
-test('after platform.timeout a callback is told to come back, and the exchange continues for the next callback', async t => {
-  const { exchange, login, idp, clock, ended } = setUp()
-  const transaction = login()
-  const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
-  t.deepEqual(await clock.runUntilSettled(waiting), { kind: 'pending' })
-  letGo()
-  await ended()
-  t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
-  t.is(idp.grants.length, 1)
-  t.is(idp.queued, 0)
-})
-
 test('the session of a user who is denied ends also if the request has stopped waiting by then', async t => {
   const denial = { reason: 'denied', problem: 'not_listed', missing: [] } as const
   const access: Access = { judge: () => 'denied', decide: async () => denial }

@@ -1,6 +1,6 @@
 // Whole servers with `session.store: redis`: the sessions are in Redis, and the cookie has only the id and the key of its
 // session.
-import ava, { type ExecutionContext } from 'ava'
+import type { ExecutionContext } from 'ava'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import { createKeyring } from '#src/cookie/keyring.js'
@@ -8,7 +8,6 @@ import { createSessionCookie } from '#src/cookie/session-cookie.js'
 import type { SessionReference } from '#src/cookie/session-record.js'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import type { Browser } from '../helpers/browser.js'
-import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
 import { modes } from '../helpers/modes.js'
@@ -230,8 +229,4 @@ test('if Redis stops while a handler runs, its change of ctx.session is lost, an
   t.is(ran, 1)
   redis.resume()
   await eventually(async () => (await browser.fetch('/again')).statusCode === 200)
-})
-
-ava('the default keeps sessions in cookies', t => {
-  t.is(testConfig(unreachableIdp).session.store, 'cookie')
 })

@@ -29,7 +29,7 @@ test('a hundred callbacks with invented codes do not delay the refreshes of nine
     const query = new URLSearchParams({ code: `invented-${n}`, state: login.get('state') ?? '' })
     return (await openCallback(attacker, `/api/auth/callback?${query}`)).statusCode
   })
-  // 64 codes are at the provider, and the others wait in the queue. test/provider/slow-provider.test.ts fills it.
+  // 64 codes are at the provider, and the others wait in the queue.
   await codes.arrived(64)
 
   const answers = await Promise.all(expired.map(one => one.fetch('/api/auth/token')))

@@ -16,7 +16,7 @@ import {
   startRedisWithTls
 } from '../../helpers/redis-topologies.js'
 import { clusterRights, documentedRights } from '../../sessions/rights.js'
-import { checkAt, fewAtOnce, isGolden, someProvider } from './checked.js'
+import { fewAtOnce, isGolden, someProvider } from './checked.js'
 
 const TRIES = 5
 
@@ -219,12 +219,6 @@ testWithRedis('redis: sentinels that know the master, which accepts writes witho
 testWithRedis('redis: redis:// at a port that requires TLS', async t => {
   const { url } = await startRedisWithTls(t)
   isGolden(t, await connectionTo({ url: url.replace('rediss:', 'redis:') }))
-})
-
-test('check does not print the password of redis.url', async t => {
-  const { output, allOf } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
-  t.regex(allOf('redis')[0] ?? '', /127\.0\.0\.1:1 refuses/)
-  t.false(output.includes('hunter2'))
 })
 
 const good: RedisFacts = { 'maxmemory-policy': 'noeviction', save: '60 1', aof_enabled: '1', connected_slaves: '0' }

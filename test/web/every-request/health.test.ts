@@ -2,7 +2,6 @@
 import test from 'ava'
 import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { startSignedIn } from '../support.js'
 
 const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', redis: 'off' } }
 
@@ -26,23 +25,6 @@ for (const [path, body] of Object.entries(bodies)) {
     const head = await browser.request('HEAD', path)
     t.deepEqual([head.statusCode, head.body.length], [200, 0])
     t.is(head.headers['content-length'], String(JSON.stringify(body).length))
-  })
-
-  test(`while the provider is down, ${path}, active sessions, static files and redirects to the provider work`, async t => {
-    const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
-    const before = idp.requests.length
-    await idp.offline()
-    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-    t.is((await browser.get('/')).statusCode, 200)
-    t.is((await browser.navigate('/api/auth/login')).statusCode, 302, 'the endpoints are configured')
-    clock.advanceSeconds(3600)
-    for (const headers of [{}, { cookie: 'platform_session=1garbage' }]) {
-      const response = await browser.get(path, { headers })
-      t.is(response.statusCode, 200)
-      t.deepEqual(response.setCookies, [])
-    }
-    await idp.online()
-    t.is(idp.requests.length, before, 'neither the session is refreshed nor the provider asked')
   })
 
   test(`${path} takes precedence over a file of that name and matches only its exact path`, async t => {
