@@ -85,6 +85,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
     t.is(fields.refresh_token, idp.newestRefreshToken)
     t.is(fields.expires_at, clock.now() + 3_599_000, 'a whole number of milliseconds')
+    t.is(mode.tokens(fields, clock.now() + 3_700_000).public.expires_in, 0, 'never negative')
   })
 
   test(`${name}: a login and a refresh keep the refresh token if a later token response contains none`, async t => {

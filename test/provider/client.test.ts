@@ -177,6 +177,12 @@ for (const [status, body, expected] of failures) {
   })
 }
 
+test('an error with an OAuth code has the seconds of Retry-After too, because the pause after a failed refresh depends on them', async t => {
+  const { idp, expect } = setUp(t)
+  expect('/token', 400, { error: 'slow_down' }, { 'retry-after': '17' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { error: 'slow_down', retryAfterSeconds: 17 })
+})
+
 const asJwt = { 'content-type': 'application/jwt; charset=utf-8' }
 const user = { sub: 'user-1', given_name: 'Ada' }
 
@@ -288,6 +294,13 @@ test('whether a session keeps an ID token for the logout does not wait for disco
   open()
   await idp.metadata()
   t.false(await idp.takesLogoutHint('an ID token'), 'this provider has no end-session endpoint')
+})
+
+test('the authorization URL keeps the query of the endpoint (RFC 6749 section 3.1)', async t => {
+  const { idp } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?p=b2c_1%20a' })
+  const request = { scope: 'a', state: 's', nonce: undefined, prompt: undefined, codeChallenge: undefined }
+  const { searchParams } = new URL(await idp.authorizationUrl(request))
+  t.deepEqual([searchParams.get('p'), searchParams.get('client_id')], ['b2c_1 a', clientId])
 })
 
 test('members of the JWK Set that are no objects are ignored, and anything but a list of keys is an error', async t => {
