@@ -1,18 +1,8 @@
 import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
-import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
+import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { open, status } from './starter-page.js'
-
-test('a login that was denied at the provider leads to an error page, and a new login succeeds', async (t, visit) => {
-  const { page } = await open(deployWithDemo(t, { mode: 'dual' }), visit)
-  await page.getByRole('link', { name: 'Sign in' }).click()
-  await page.getByRole('button', { name: 'Deny' }).click()
-  await page.getByRole('heading', { name: 'Access was not granted', level: 1 }).waitFor()
-  await page.getByRole('link', { name: 'Sign in again' }).click()
-  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
-  await status(page, 'You are signed in as Ada Lovelace.')
-})
 
 test('while only the provider is down, the profile page offers to try again', async (t, visit) => {
   const { page, url, idp } = await open(deployWithHostileIdp(t, { mode: 'dual' }), visit, {}, 'api/auth/login')

@@ -109,9 +109,7 @@ const plan: readonly (readonly [name: string, run: (server: TestServer) => Promi
     302
   ],
   ['a refresh with an ID token', refreshWith({}), 200],
-  ['a refresh with an ID token of another issuer', refreshWith({ iss: 'https://another.example' }), 401],
-  ['a refresh with an ID token for another client', refreshWith({ aud: 'another-client' }), 200],
-  ['a refresh with an ID token of another subject', refreshWith({ sub: 'user-2' }), 401]
+  ['a refresh with an ID token for another client', refreshWith({ aud: 'another-client' }), 200]
 ]
 
 for (const mode of modes) {

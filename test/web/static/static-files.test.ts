@@ -242,16 +242,6 @@ for (const code of ['EACCES', 'EMFILE']) {
   )
 }
 
-test('empty, small and large files are sent completely', async t => {
-  const contents = [0, 1, 65_536, 65_537, 1_000_000].map(size => randomBytes(size))
-  const { ask } = await startWith(t, Object.fromEntries(contents.map(bytes => [`www/${bytes.length}.bin`, bytes])))
-  for (const content of contents) {
-    const { statusCode, header, body } = await ask(`/${content.length}.bin`)
-    t.deepEqual([statusCode, header('content-length')], [200, String(content.length)])
-    t.true(body.equals(content), `${content.length} bytes`)
-  }
-})
-
 for (const size of [5, 70_000, 1_000_000]) {
   test.serial(`a file of ${size} bytes that grows while it is sent does not break the next response`, async t => {
     const content = randomBytes(size)
