@@ -592,6 +592,13 @@ for (const mode of modes) {
   })
 }
 
+test('if the provider is busy after it has exchanged the code, the page leads to a new login', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  const back = await authorize(browser, '/api/auth/login?return_to=/a')
+  idp.fail('token', faults.none, faults.tooManyRequests(11))
+  t.is(refreshOf(await browser.get(back, html)), '11; url=/api/auth/login?return_to=%2Fa')
+})
+
 test('if the provider asks for a wait of more than 30 seconds or past the end of the login, the page leads to a new login with the same prompt, below the path prefix of the server', async t => {
   const settings = { platform: { callbackUrl: httpsCallbackUrl } }
   const { browser, clock, idp } = await startTestServer(t, { settings })
