@@ -1,6 +1,6 @@
 // The end of the program as a supervisor, a container or a terminal sees it, tested with a separate process.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { constants } from 'node:os'
 import test, { type ExecutionContext } from 'ava'
@@ -128,7 +128,12 @@ for (const [what, fault] of [
 // The server runs as process 1 in a PID namespace, as in a container. The kernel delivers to this process only the
 // signals for which it has a handler.
 const unshare = ['unshare', '--pid', '--fork', '--kill-child']
-const canBeFirst = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0
+const canUnshare = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0
+
+/** The file with the ids of the child processes (proc(5)). */
+const childrenOf = (pid = process.pid) => `/proc/${pid}/task/${pid}/children`
+
+const canBeFirst = canUnshare && existsSync(childrenOf())
 
 const testAsFirst = testWhere(canBeFirst, 'this machine does not allow a new PID namespace')
 
@@ -138,7 +143,7 @@ testAsFirst('the program handles signals as process 1 of a container', async t =
     inside: "if (process.pid !== 1) throw new Error('it is not')"
   })
   const { pid } = program.child
-  const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))
+  const server = Number(readFileSync(childrenOf(pid), 'utf8'))
   await signIn(browser)
   process.kill(server, 'SIGHUP')
   await program.logged('secrets_reloaded')
@@ -202,18 +207,4 @@ for (const [what, prefix, outcome, signal] of [
     await eventually(() => read('code') !== '')
     t.is(Number(read('code')), 128 + constants.signals[signal], `128 and the number of ${signal}`)
   })
-}
-
-function parentOf(name: string): number | undefined {
-  if (!/^\d+$/.test(name)) return undefined
-  try {
-    // The fields after the process name in parentheses: the state and the parent process (proc(5)).
-    return Number(
-      readFileSync(`/proc/${name}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ')[1]
-    )
-  } catch {
-    return undefined
-  }
 }
