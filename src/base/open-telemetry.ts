@@ -13,7 +13,7 @@ type Packages = Pick<Sdk, 'api' | 'resources' | 'NodeSDK'>
 type Api = Packages['api']
 
 const NAME = 'platform-auth-server'
-const LAST_EXPORT_MS = 1000
+const LAST_EXPORT_MS = 3000
 const PROBLEM_PAUSE_MS = 60_000
 
 /**

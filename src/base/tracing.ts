@@ -33,7 +33,7 @@ export interface Tracing {
   start(name: string, kind: 'server' | 'client', attributes: Attributes, incoming?: IncomingHttpHeaders): Span
   /** Calls `work`. Spans that start in `work`, or later in its asynchronous calls, are children of `span`. */
   within<T>(span: Span, work: () => T): T
-  /** Sends the remaining spans, for at most a second. */
+  /** Sends the remaining spans, for at most three seconds. */
   close(): Promise<void>
 }
 

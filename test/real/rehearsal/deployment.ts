@@ -11,20 +11,26 @@ import { startRedis } from '../../helpers/redis.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { startNginx } from '../gateways/gateways.js'
 
+// Tokens are refreshed after half of their lifetime. The other half is longer than a busy machine delays a refresh or a request.
+const REFRESH_AFTER_SECONDS = 10
+
 interface DeploymentOptions extends HostileIdpOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
 export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}) {
-  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, ...options })
+  const idp = await createHostileIdp(t, {
+    callbackUrl: defaultCallbackUrl,
+    accessTokenLifetimeSeconds: 2 * REFRESH_AFTER_SECONDS,
+    ...options
+  })
   const redis = await startRedis(t)
   const cwd = await tempFolder(t, { 'wwwroot/index.html': '<!doctype html><title>The application</title>' })
   const ports = [await freePort(), await freePort()]
   const env = {
     ...environmentFor(idp, defaultCallbackUrl),
     PLATFORM_AUTH_MODE: 'dual',
-    // Without a margin, a token with a lifetime of seconds could expire on its way from this server to the provider.
-    PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: '1',
+    PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: String(REFRESH_AFTER_SECONDS),
     REDIS_URL: redis.url,
     ...options.env
   }
