@@ -31,8 +31,9 @@ const MAX_CODINGS = 3
  * @throws BodyTooLargeError if the body is too large after its decompression
  */
 export async function textOf(body: Buffer, headers: IncomingHttpHeaders): Promise<string> {
-  const { 'content-encoding': coding = '', 'content-type': type = '' } = headers
+  const { 'content-encoding': coding, 'content-type': type = '' } = headers
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(type)?.[1]
+  if (coding === undefined) return decoded(body, charset)
   return decoded(await decompressed(body, coding.toLowerCase().split(',').slice(0, MAX_CODINGS)), charset)
 }
 

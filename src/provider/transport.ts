@@ -7,7 +7,7 @@ import { createFairQueue, type FairQueue, QueueError, type QueueLimits, type Req
 import { type Metrics, noMetrics, type ResponseLabels } from '../base/metrics.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
 import { outboundProxy } from '../config/outbound-proxy.js'
-import { type Attempt, createAttempt, type TransportRequest, type TransportResponse } from './attempt.js'
+import { type CallLimit, createAttempt, type TransportRequest, type TransportResponse } from './attempt.js'
 import { isAboutClient } from './meaning.js'
 import { createAgents, type ProxyFor } from './outbound.js'
 import { type Endpoint, ProviderError } from './provider-error.js'
@@ -39,7 +39,6 @@ export type Transport = ReturnType<typeof createTransport>
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If the provider closed
 // a connection while this server was sending a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
-const GET_ATTEMPTS = 2
 // The limits of each queue. If a response takes 200 ms, 64 concurrent calls result in 19,000 calls per minute, far more
 // than a provider allows for one application.
 const LIMITS: CallLimits = { inProgress: 64, waiting: 1000 }
@@ -55,14 +54,18 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   async function send(request: TransportRequest): Promise<TransportResponse> {
     const { endpoint } = request
     const record = startRecord(endpoint)
-    const abort = new AbortController()
+    const limit: CallLimit = { isExceeded: false, end() {} }
     // A response that arrived in time may contain the only copy of a new token, so Node gets time to read the response.
     const limitMs = request.timeoutMs ?? timeoutMs
-    const cancelTimer = afterLimit(limitMs, () => abort.abort(), clock)
+    const exceed = () => {
+      limit.isExceeded = true
+      limit.end()
+    }
+    const cancelTimer = afterLimit(limitMs, exceed, clock)
     let release: (() => void) | undefined
     try {
       if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, limitMs)
-      const response = await sendWithRetry(attempt, request, abort.signal)
+      const response = await sendWithRetry(request, limit)
       record({ code: response.status, ...(isAboutClient(response.json) && { error: 'client_rejected' }) })
       return response
     } catch (error) {
@@ -72,6 +75,19 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       cancelTimer()
       release?.()
     }
+  }
+
+  async function sendWithRetry(request: TransportRequest, limit: CallLimit): Promise<TransportResponse> {
+    // A POST request is never repeated, because the provider may have received the first request, and a code or refresh
+    // token may be used only once.
+    if (request.form) return attempt(request, limit)
+    try {
+      const response = await attempt(request, limit)
+      if (response.status < 500) return response
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.problem !== 'unreachable') throw error
+    }
+    return attempt(request, limit)
   }
 
   function startRecord(endpoint: Endpoint): (response: ResponseLabels) => void {
@@ -138,25 +154,6 @@ function createQueues(limits: CallLimits, metrics: Metrics): EnterQueue {
         throw new ProviderError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })
       }
       throw new ProviderError(endpoint, 'queue_full', 'too many calls were already waiting, so this call was not sent')
-    }
-  }
-}
-
-async function sendWithRetry(
-  attempt: Attempt,
-  request: TransportRequest,
-  signal: AbortSignal
-): Promise<TransportResponse> {
-  // A POST request is never repeated, because the provider may have received the first request, and a code or refresh
-  // token may be used only once.
-  let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
-  for (;;) {
-    attemptsLeft--
-    try {
-      const response = await attempt(request, signal)
-      if (attemptsLeft === 0 || response.status < 500) return response
-    } catch (error) {
-      if (attemptsLeft === 0 || !(error instanceof ProviderError) || error.problem !== 'unreachable') throw error
     }
   }
 }
