@@ -13,6 +13,12 @@ export interface Connection {
   requestCount: number
   /** What has arrived of the response, as long as its final head may not have begun. */
   held: Buffer | undefined
+  /**
+   * Called about twice a second while the connection carries a request. In a Set, such functions would survive their requests: V8
+   * replaces the table of a Set after some additions, and each table refers to the next one. So a table in the old generation
+   * keeps all later ones, with what they contain, until the next full collection.
+   */
+  check: (() => void) | undefined
 }
 
 export type Connections = ReturnType<typeof createConnections>
@@ -28,7 +34,14 @@ export function createConnections(origin: string, connect: buildConnector.connec
   /** Opens a connection for one request. */
   function open(): Connection {
     const client = new Client(origin, { ...NO_TIMEOUTS, connect: connectAndFilter })
-    const connection: Connection = { client, isOpen: false, isBusy: true, requestCount: 0, held: undefined }
+    const connection: Connection = {
+      client,
+      isOpen: false,
+      isBusy: true,
+      requestCount: 0,
+      held: undefined,
+      check: undefined
+    }
     all.add(connection)
     client.on('connect', () => {
       connection.isOpen = true
@@ -66,6 +79,7 @@ export function createConnections(origin: string, connect: buildConnector.connec
   }
 
   return {
+    all,
     open,
     /** Returns the connection that was used last and is idle now, or opens one. */
     take(): Connection {

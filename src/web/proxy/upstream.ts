@@ -87,25 +87,31 @@ export interface UpstreamOptions {
   readonly ca?: string
 }
 
-// The time after which an open response is checked again, in milliseconds.
+// The time after which a request in progress is checked again, in milliseconds.
 const CHECK_INTERVAL_MS = 500
 
 export function createUpstreams(options: UpstreamOptions) {
   const hosts = new Map<string, Connections>()
   const connect = createConnector(options)
-  const open = createOpenRequests()
+  let timer: NodeJS.Timeout | undefined
 
   function connectionsTo(origin: string): Connections {
+    timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
     const connections = hosts.get(origin) ?? createConnections(origin, connect)
     hosts.set(origin, connections)
     return connections
   }
 
+  // One timer for all requests costs less than one for each.
+  function checkAll(): void {
+    for (const { all } of hosts.values()) for (const { check } of all) check?.()
+  }
+
   return {
-    send: (request: UpstreamRequest, receiver: Receiver) =>
-      send(request, receiver, connectionsTo(request.origin), open),
+    send: (request: UpstreamRequest, receiver: Receiver) => send(request, receiver, connectionsTo(request.origin)),
     /** Closes all connections immediately. */
     async close() {
+      clearInterval(timer)
       await Promise.all([...hosts.values()].map(({ close }) => close()))
     }
   }
@@ -131,30 +137,7 @@ export function createConnector(options: UpstreamOptions): buildConnector.connec
   }
 }
 
-type OpenRequests = ReturnType<typeof createOpenRequests>
-
-/** Calls the functions that are added to it about twice a second. One timer for all requests costs less than one for each. */
-function createOpenRequests() {
-  const checks = new Set<() => void>()
-  let timer: NodeJS.Timeout | undefined
-
-  function checkAll() {
-    for (const check of checks) check()
-    if (checks.size > 0) return
-    clearInterval(timer)
-    timer = undefined
-  }
-
-  return {
-    add(check: () => void) {
-      checks.add(check)
-      timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
-    },
-    remove: (check: () => void) => void checks.delete(check)
-  }
-}
-
-function send(request: UpstreamRequest, receiver: Receiver, connections: Connections, open: OpenRequests): Exchange {
+function send(request: UpstreamRequest, receiver: Receiver, connections: Connections): Exchange {
   const { method, body, silenceMs } = request
   let connection = connections.take()
   let mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
@@ -182,7 +165,7 @@ function send(request: UpstreamRequest, receiver: Receiver, connections: Connect
 
   function finish() {
     isDone = true
-    open.remove(check)
+    connection.check = undefined
   }
 
   function stop(reason: Error, failure?: FailureKind) {
@@ -206,7 +189,7 @@ function send(request: UpstreamRequest, receiver: Receiver, connections: Connect
       abortRequest = abort
       if (isDone) return abort(new Error('the client has disconnected'))
       requestStarts(connection)
-      open.add(check)
+      connection.check = check
     },
     onHeaders(statusCode, rawHeaders, resume) {
       if (isDone) return true
@@ -238,7 +221,7 @@ function send(request: UpstreamRequest, receiver: Receiver, connections: Connect
       if (hasStarted && mayRetry && mayBeUnread(connection)) {
         mayRetry = false
         abortRequest = undefined
-        open.remove(check)
+        connection.check = undefined
         progressed()
         connection = connections.open()
         connection.client.dispatch(optionsOf(request), handler)
