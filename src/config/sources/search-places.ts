@@ -27,8 +27,10 @@ export const searchPlaces: readonly string[] = [
  * @throws {Error} the error of the system, if this user may not look into `cwd`, `config` or `.config`, or if one of them is a dangling symlink
  */
 export async function presentPlaces(cwd: string): Promise<string[]> {
-  const isThere = await Promise.all(searchPlaces.map(place => exists(join(cwd, place))))
-  return searchPlaces.filter((_, index) => isThere[index])
+  const areFolders = await Promise.all(folders.map(folder => exists(`${join(cwd, folder)}/.`)))
+  const places = searchPlaces.filter(place => areFolders[folders.indexOf(dirname(place))])
+  const arePresent = await Promise.all(places.map(place => exists(join(cwd, place))))
+  return places.filter((_, index) => arePresent[index])
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -41,7 +43,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-const folders = ['', 'config/', '.config/']
+const folders = ['.', 'config', '.config']
 // Editors of Windows add `.txt` to a name, and its file systems ignore letter case.
 const similarName = new RegExp(
   `^(\\.env(\\.txt)?|\\.?${appName}(rc|\\.config)?(\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)(\\.txt)?|(?<=rc)\\.txt|(?<=rc|config)))$`,
@@ -56,7 +58,7 @@ export async function misnamedFiles(cwd: string): Promise<SettingsFinding[]> {
       // A ConfigMap of Kubernetes consists of symlinks, so an entry that is no file may be one as well.
       return entries
         .filter(entry => !entry.isDirectory() && entry.name !== '.env' && similarName.test(entry.name))
-        .map(({ name }) => folder + name)
+        .map(({ name }) => join(folder, name))
     })
   )
   const misnamed = places.flat().filter(place => !searchPlaces.includes(place))
