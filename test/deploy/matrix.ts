@@ -136,7 +136,10 @@ export function walk(name: string, mode: ModeName, deployment: Deployment, redis
     // Only APS has no discovery document, but addresses in the program.
     const ofAps = { authorizationEndpoint, tokenEndpoint, userinfoEndpoint, revocationEndpoint, endSessionEndpoint }
     const platform = { ...config.platform, ...(config.platform.issuer ? {} : ofAps) }
-    const here = { ...config, platform, port: 0, host: '127.0.0.1', metrics: { ...config.metrics, address: undefined } }
+    const metrics = { ...config.metrics, address: undefined }
+    // Kubernetes needs 5 seconds of real time before it sends no more requests.
+    const shutdown = { ...config.shutdown, delaySeconds: 0 }
+    const here = { ...config, platform, metrics, shutdown, port: 0, host: '127.0.0.1' }
     const { browser } = await startTestServer(t, { idp, clock, config: here })
     const login = await openCallback(browser, await startLogin(browser))
     if (login.statusCode !== 302) return `login ${login.statusCode}`
