@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
+import { defaultCallbackUrl, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
-import { startProgram } from '../helpers/program.js'
+import { environmentWithEndpoints, startProgram } from '../helpers/program.js'
 import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { openCallback } from '../helpers/server.js'
@@ -23,10 +24,14 @@ const FULL = '/dev/full'
 // Longer than a restart takes on a busy machine.
 const SAVE_AGAIN_MS = 15_000
 
+// A demo takes a second longer to start.
+const idp = { ...unreachableIdp, clientSecret: 'Zx8cVb5nMq1wEr4t', issuer: '' }
+const settings = environmentWithEndpoints(idp, defaultCallbackUrl)
+
 /** Runs the program without this process's environment. */
-async function launch(t: ExecutionContext, args: readonly string[], routes = '') {
+async function launch(t: ExecutionContext, args: readonly string[], routes = '', env = settings) {
   const cwd = await tempFolder(t, { 'routes.mjs': routes })
-  const child = spawn(process.execPath, [program, ...args], { cwd, env: {} })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env })
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
   return { child, ended, output: collect(child), cwd }
@@ -42,10 +47,10 @@ function collect(child: ChildProcessWithoutNullStreams) {
   return text
 }
 
-/** Starts the program with a demo and a module that adds routes. */
-async function startWithRoutes(t: ExecutionContext, routes: string) {
+/** Starts the program with a module that adds routes. */
+async function startWithRoutes(t: ExecutionContext, routes: string, ...args: string[]) {
   const cwd = await tempFolder(t, { 'routes.mjs': routes })
-  return startProgram(t, { cwd, args: ['--demo', '--port', '0', '--extension', 'routes.mjs'] })
+  return startProgram(t, { cwd, args: ['--extension', 'routes.mjs', ...args], env: settings })
 }
 
 test('the stack trace of an error in the log names the files of src/', async t => {
@@ -68,7 +73,7 @@ test("with a demo, sessions, the client secret and a module's routes still work 
     })
     app.use(router.routes())
   }`
-  const { url, signal, logged, ended } = await startWithRoutes(t, routes)
+  const { url, signal, logged, ended } = await startWithRoutes(t, routes, '--demo')
   const [browser, other] = [createBrowser(t, { origin: url }), createBrowser(t, { origin: url })]
   await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
   signal('SIGHUP')
@@ -86,7 +91,7 @@ test("with a demo, sessions, the client secret and a module's routes still work 
 test('with --watch, a change of a module that adds routes restarts the server, and SIGTERM stops it', async t => {
   const routes = (text: string) => `import { text } from './text.mjs'
 export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${text} ' + text })`
-  const args = ['--watch', '--demo', '--port', '0', '--extension', 'routes.mjs', '--log-level', 'info']
+  const args = ['--watch', '--extension', 'routes.mjs', '--log-level', 'info']
   const { child, ended, output, cwd } = await launch(t, args)
   t.teardown(async () => {
     child.kill('SIGTERM')
@@ -125,7 +130,7 @@ test('a module that throws ends the program with one sentence and exit code 1, a
     ['routes.mjs', 1, 'not start routes.mjs (setting extension) cannot be run'],
     ['rutes.mjs', 2, 'extension (flag --extension) no such file']
   ] as const) {
-    const { ended, output } = await launch(t, ['--demo', '--port', '0', '--extension', module], 'nothing()')
+    const { ended, output } = await launch(t, ['--extension', module], 'nothing()')
     t.deepEqual(await ended, { code, signal: null })
     carries(t, output.stderr, message)
     if (code === 1) t.is(output.stderr.indexOf('\n'), output.stderr.length - 1)
@@ -156,7 +161,7 @@ test('the program requires the same version of Node as package.json', t => {
 })
 
 test('a reader that closes the pipe causes no error message', async t => {
-  const { child, ended, output } = await launch(t, ['config'])
+  const { child, ended, output } = await launch(t, ['config'], '', {})
   child.stdout.destroy()
   t.deepEqual(await ended, { code: 2, signal: null })
   t.notRegex(output.stderr, /EPIPE/)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
+import type { KnownIdp } from './config.js'
 import type { HostileIdp } from './hostile-idp/index.js'
 import type { LogEntry } from './logs.js'
 import { repository } from './repository.js'
@@ -129,7 +130,7 @@ export function environmentFor(
 }
 
 /** Settings as those of `environmentFor`, but with the endpoints of the provider, so the server reads no discovery document. */
-export function environmentWithEndpoints(idp: HostileIdp, callbackUrl: string): Record<string, string> {
+export function environmentWithEndpoints(idp: KnownIdp & { issuer: string }, callbackUrl: string) {
   const { PLATFORM_ISSUER, ...settings } = environmentFor(idp, callbackUrl)
   return {
     ...settings,

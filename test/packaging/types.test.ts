@@ -2,12 +2,6 @@ import test from 'ava'
 import { commonJsProgram, compile, programThatUsesTypes } from '../helpers/compile.js'
 import { folderWithPackage } from '../helpers/packed.js'
 
-test('a program with strict types compiles against the packed package, and its deliberate type errors are found', async t => {
-  const folder = await folderWithPackage(t, { 'use.mts': programThatUsesTypes })
-  const { status, output } = compile(folder, ['use.mts'])
-  t.is(status, 0, output)
-})
-
 // docs/pages/testing.md names the options. For this program, node18 is like node16, and node20 is like esnext.
 test('the package can be imported with each setting of `module`, but not by a static import of CommonJS in node16 and node18', async t => {
   const statically = "import { loadConfig } from 'platform-auth-server'\nvoid loadConfig()\n"
@@ -41,8 +35,9 @@ apiFetch()
 export { leave, onClick, response }
 `
 
-test('a page with strict types compiles against the module for pages in the packed package', async t => {
-  const folder = await folderWithPackage(t, { 'page.mts': pageThatUsesTypes })
-  const { status, output } = compile(folder, ['page.mts'])
+test('a program and a page with strict types compile against the packed package, and deliberate type errors are found', async t => {
+  const files = { 'use.mts': programThatUsesTypes, 'page.mts': pageThatUsesTypes }
+  const folder = await folderWithPackage(t, files)
+  const { status, output } = compile(folder, Object.keys(files))
   t.is(status, 0, output)
 })
