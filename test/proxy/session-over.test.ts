@@ -118,7 +118,7 @@ testWithRedis('a logout on another replica ends the open responses of a session'
   await assertEnded(t, ends)
 })
 
-test('100,000 responses leave nothing behind, whether they were short or lasted', async t => {
+test('3,000 responses leave nothing behind, whether they were short or lasted', async t => {
   const listeners = new Set<() => void>()
   const hooks = new Set<() => void>()
   let registrations = 0
@@ -158,7 +158,7 @@ test('100,000 responses leave nothing behind, whether they were short or lasted'
   const exchange = createExchange(services, () => undefined, upstreams, queue)
   const rule = { route: '/x', targetOrigin: 'https://a.example', token: 'internal' }
   const route = { kind: 'forward', rule, target: '/x' } as unknown as ForwardRoute
-  for (let index = 0; index < 100_000; index++) {
+  for (let index = 0; index < 3000; index++) {
     const req = Object.assign(new EventEmitter(), {
       method: 'GET',
       headers: {},
@@ -170,8 +170,6 @@ test('100,000 responses leave nothing behind, whether they were short or lasted'
     const turn = queue.enter({ queue: 'a', session: 's', user: 'u' })
     await exchange({ ctx, route, silenceMs: 1000, turn })
     queue.leave(turn)
-    // Otherwise the other tests of this process would wait for seconds, and their connections to Redis would pass their time limit.
-    if (index % 500 === 0) await new Promise(resolve => setImmediate(resolve))
   }
-  t.deepEqual([count, registrations > 60_000, listeners.size, hooks.size, queue.length()], [100_000, true, 0, 0, 0])
+  t.deepEqual([count, registrations, listeners.size, hooks.size, queue.length()], [3000, 2000, 0, 0, 0])
 })

@@ -88,7 +88,9 @@ test('no header, path or query of 31 kB delays other clients by more than 250 ms
 
   async function cpuTimeOf(requests: readonly string[]): Promise<number> {
     const before = await server.cpuMs()
-    await Promise.all(requests.map(request => sendRaw(server.port, request, { answers: 1 })))
+    const { answers } = await sendRaw(server.port, requests.join(''), { answers: requests.length })
+    // After a request that Node's parser refuses, the server closes the connection.
+    for (const request of requests.slice(answers.length)) await sendRaw(server.port, request, { answers: 1 })
     return (await server.cpuMs()) - before
   }
   async function measure(what: string, requests: readonly string[]) {
