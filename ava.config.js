@@ -3,7 +3,7 @@ import { testFolders } from './scripts/test-folders.js'
 
 // The folders with browsers, Redis or time limits take longest. They start first. Otherwise they would still run after all
 // others have ended.
-const LONGEST = [/browser/, /simulation/, /fuzz/, /whole-run/, /sessions/, /web-every-request/, /docs/, /demo/]
+const LONGEST = [/browser/, /limits/, /model/, /sessions/, /fuzz/, /whole-run/, /web-every-request/, /docs/]
 const rank = file => {
   const index = LONGEST.findIndex(pattern => pattern.test(file))
   return index === -1 ? LONGEST.length : index

@@ -5,19 +5,21 @@ import { dirname } from 'node:path'
 
 // These files keep a process to themselves. They replace functions for all of their tests, they measure its memory, or they block it for
 // so long that time limits in other tests would pass.
-const ALONE =
-  /^(fuzz|whole-run|provider\/client|proxy\/attack|sessions\/(model|reply-limit)|simulation\/simulation)\.test\.js$/
+const ALONE = /^(fuzz|whole-run|provider\/client|proxy\/attack|sessions\/reply-limit)\.test\.js$/
 
 /** The modules of files that do not share a process with the rest of their folder, and of folders that share one. */
 const MODULES = [
   // These files test time limits, which would pass beside tests that keep the process busy.
-  ['provider-limits', /^(server|provider\/(slow-provider|transport))\.test\.js$/],
-  ['sessions-limits', /^sessions\/(cells|forward-auth|ready|redis-unavailable|sessions-in-redis)\.test\.js$/],
+  ['limits', /^(server|provider\/(slow-provider|transport))\.test\.js$/],
+  ['limits', /^sessions\/(cells|forward-auth|ready|redis-unavailable|sessions-in-redis)\.test\.js$/],
+  // They block the process for seconds, and move clocks of their own.
+  ['model', /^(sessions\/model|simulation\/simulation)\.test\.js$/],
   // They use the list of the packed files, which npm makes in a second.
   ['docs', /^(docs|packaging|deploy)\//],
   ['cli', /^cli\//],
-  ['web-others', /^web\/(errors|request|static)\//],
-  ['small', /^([^/]+$|(base|bench|cookie|examples|forward-auth|pages|real|testing)\/)/]
+  ['settings', /^(config|login|provider)\//],
+  ['web-routes', /^web\/(errors|request|routes|static)\//],
+  ['small', /^([^/]+$|(base|bench|cookie|demo|examples|forward-auth|pages|real|testing)\/)/]
 ]
 
 function moduleOf(file) {
