@@ -29,9 +29,9 @@ const idp = { ...unreachableIdp, clientSecret: 'Zx8cVb5nMq1wEr4t', issuer: '' }
 const settings = environmentWithEndpoints(idp, defaultCallbackUrl)
 
 /** Runs the program without this process's environment. */
-async function launch(t: ExecutionContext, args: readonly string[], routes = '', env = settings) {
+async function launch(t: ExecutionContext, args: readonly string[], routes = '', env: object = settings) {
   const cwd = await tempFolder(t, { 'routes.mjs': routes })
-  const child = spawn(process.execPath, [program, ...args], { cwd, env })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: { ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
   return { child, ended, output: collect(child), cwd }

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import test from 'ava'
 import { testConfig, unreachableIdp } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
-import { sendRaw } from '../../helpers/raw.js'
+import { askRaw } from '../../helpers/raw.js'
 import { startServerProcess } from '../../helpers/server-process/index.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 
@@ -15,10 +15,7 @@ test(`${connections} connections with 16 or 1000 pipelined requests for a file d
   const config = testConfig(unreachableIdp, { wwwroot, log: { level: 'warn', requests: false } })
   // The server can open fewer files than there are requests.
   const { port, lines, heapUsed } = await startServerProcess(t, config, { freeFiles: 75 })
-  const askOther = async () => {
-    const { answers } = await sendRaw(port, 'GET /page.html HTTP/1.1\r\nHost: localhost\r\n\r\n', { answers: 1 })
-    return answers[0]?.statusCode
-  }
+  const askOther = async () => (await askRaw(port, '/page.html')).statusCode
   t.is(await askOther(), 200)
   const floodAndAsk = async (requests: number) => {
     const clients = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1' }))
