@@ -99,11 +99,10 @@ async function loadGot(agent: ReturnType<Agents['for']>): Promise<Got> {
  * of a call. So Node gets only these.
  */
 const withFewOptions: HandlerFunction = function withFewOptions(options, next) {
-  const { agent, url } = options
   const createNativeRequestOptions = () => ({
     method: options.method,
     headers: options.headers,
-    agent: (url as URL).protocol === 'https:' ? agent.https : agent.http
+    agent: (options.url as URL).protocol === 'https:' ? options.agent.https : options.agent.http
   })
   return next(Object.assign(options, { createNativeRequestOptions }))
 }
