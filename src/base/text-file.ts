@@ -1,6 +1,6 @@
 /** Reads text files, and words the errors of the system for messages. */
-import type { Stats } from 'node:fs'
-import { lstat, readFile, stat } from 'node:fs/promises'
+import { existsSync, lstatSync, type Stats } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { errorCode } from './error-code.js'
 
 const notUtf8 = 'NOT_UTF8'
@@ -21,10 +21,12 @@ export function statIfPossible(path: string): Promise<Stats | undefined> {
 }
 
 /** True for a symlink to a file or folder that does not exist. */
-export async function isDangling(path: string): Promise<boolean> {
-  return (
-    (await lstat(path).catch(() => undefined))?.isSymbolicLink() === true && (await statIfPossible(path)) === undefined
-  )
+export function isDangling(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink() && !existsSync(path)
+  } catch {
+    return false
+  }
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -39,8 +41,8 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Returns why the file or folder at a path could not be read. */
-export async function whyUnreadableAt(path: string, error: unknown): Promise<string> {
-  const isLink = errorCode(error) === 'ENOENT' && (await isDangling(path))
+export function whyUnreadableAt(path: string, error: unknown): string {
+  const isLink = errorCode(error) === 'ENOENT' && isDangling(path)
   return isLink ? 'it is a symlink to a file that does not exist' : whyUnreadable(error)
 }
 

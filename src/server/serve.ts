@@ -15,7 +15,7 @@ import { respondToClientErrors } from '../web/every-request/client-errors.js'
 import { CLIENT_LIMITS, type ClientLimits, watchConnections } from '../web/every-request/connections.js'
 import { type ForwardAuthServer, listenForGateways } from '../web/forward-auth/forward-auth.js'
 import { requireTokens } from '../web/routes/custom-routes.js'
-import { type Extension, extensionTools, loadExtension } from '../web/routes/extension.js'
+import type { Extension } from '../web/routes/extension.js'
 import { createServices, type ServiceOptions } from './create-services.js'
 
 export interface ServeOptions extends Partial<ServiceOptions> {
@@ -104,10 +104,15 @@ export async function serve(
   })
 
   async function assembleAll() {
-    const app = assemble(services, config.extension !== undefined || extension !== undefined)
-    const tools = extensionTools(requireTokens, log)
-    if (config.extension !== undefined) await (await loadExtension(config.extension))(app, tools)
-    await extension?.(app, tools)
+    const hasCustomRoutes = config.extension !== undefined || extension !== undefined
+    const app = assemble(services, hasCustomRoutes)
+    if (hasCustomRoutes) {
+      // Only custom routes need the package @koa/router, so other servers start quickly.
+      const { loadExtension, Router } = await import('../web/routes/extension.js')
+      const tools = { requireTokens, Router, log }
+      if (config.extension !== undefined) await (await loadExtension(config.extension))(app, tools)
+      await extension?.(app, tools)
+    }
     return app.callback()
   }
 

@@ -30,8 +30,8 @@ export async function readDotEnv(cwd: string) {
   const problems: ConfigProblem[] = []
   const content = await readTextFile(path).catch(async (error: unknown) => {
     // A folder with the name `.env` is often a Python environment, so it is ignored.
-    const isAbsent = ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '') && !(await isDangling(path))
-    if (!isAbsent) problems.push({ ...file, message: `cannot be read, because ${await whyUnreadableAt(path, error)}.` })
+    const isAbsent = ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '') && !isDangling(path)
+    if (!isAbsent) problems.push({ ...file, message: `cannot be read, because ${whyUnreadableAt(path, error)}.` })
     return ''
   })
   // For parseEnv, only a line feed ends a line. Without this conversion, if all lines ended in carriage returns, the first variable

@@ -1,4 +1,5 @@
-import { lstat, readdir } from 'node:fs/promises'
+import { lstatSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCode } from '../../base/error-code.js'
 import { isDangling } from '../../base/text-file.js'
@@ -26,19 +27,18 @@ export const searchPlaces: readonly string[] = [
  * counts, because a file with the access list may have been meant to be there.
  * @throws {Error} the error of the system, if this user may not look into `cwd`, `config` or `.config`, or if one of them is a dangling symlink
  */
-export async function presentPlaces(cwd: string): Promise<string[]> {
-  const areFolders = await Promise.all(folders.map(folder => exists(`${join(cwd, folder)}/.`)))
-  const places = searchPlaces.filter(place => areFolders[folders.indexOf(dirname(place))])
-  const arePresent = await Promise.all(places.map(place => exists(join(cwd, place))))
-  return places.filter((_, index) => arePresent[index])
+export function presentPlaces(cwd: string): string[] {
+  const present = folders.filter(folder => exists(`${join(cwd, folder)}/.`))
+  return searchPlaces.filter(place => present.includes(dirname(place)) && exists(join(cwd, place)))
 }
 
-async function exists(path: string): Promise<boolean> {
+// Every start examines some of the places. Asynchronous calls would take several times as long.
+function exists(path: string): boolean {
   try {
-    await lstat(path)
+    lstatSync(path)
     return true
   } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') || (await isDangling(dirname(path)))) throw error
+    if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') || isDangling(dirname(path))) throw error
     return false
   }
 }

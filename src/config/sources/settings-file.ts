@@ -26,27 +26,27 @@ export async function layerOfFile(cwd: string, rows: readonly Row[], named?: str
   try {
     return layerOf(named, 'flag --config', await createExplorer().load(path), path, rows)
   } catch (error) {
-    return unread({ key: named, source: 'flag --config', message: await whyNotLoaded(error, path) }, path)
+    return unread({ key: named, source: 'flag --config', message: whyNotLoaded(error, path) }, path)
   }
 }
 
 async function searchIn(cwd: string, rows: readonly Row[]): Promise<FileLayer> {
   let places: string[]
   try {
-    places = await presentPlaces(cwd)
+    places = presentPlaces(cwd)
   } catch (error) {
     // A folder that cannot be searched is a problem, because a file in it may contain the access list.
     const folder = dirname((error as NodeJS.ErrnoException).path ?? cwd)
-    const message = `cannot be searched for a settings file, because ${await whyUnreadableAt(folder, error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
+    const message = `cannot be searched for a settings file, because ${whyUnreadableAt(folder, error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
     return unread({ key: folder, source: 'folder', message }, undefined)
   }
   const misnamed = await misnamedFiles(cwd)
   // Most servers have no settings file, and start faster without cosmiconfig.
   const nothing = { ...emptyLayer, findings: misnamed, file: undefined, isRead: true }
   if (places.length === 0) return nothing
-  const problemWith = async (place: string, error: unknown) => {
+  const problemWith = (place: string, error: unknown) => {
     const path = join(cwd, place)
-    return unread({ key: place, source: `file ${place}`, message: await whyNotLoaded(error, path) }, path)
+    return unread({ key: place, source: `file ${place}`, message: whyNotLoaded(error, path) }, path)
   }
   let found: Loaded
   try {
@@ -118,7 +118,6 @@ function unread(problem: ConfigProblem, file: string | undefined): FileLayer {
   return { ...emptyLayer, findings: [problem], file, isRead: false }
 }
 
-async function whyNotLoaded(error: unknown, path: string): Promise<string> {
-  if (error instanceof UnusableSettings) return error.message
-  return `cannot be read, because ${await whyUnreadableAt(path, error)}.`
+function whyNotLoaded(error: unknown, path: string): string {
+  return error instanceof UnusableSettings ? error.message : `cannot be read, because ${whyUnreadableAt(path, error)}.`
 }

@@ -1,13 +1,15 @@
 /** Loads the custom routes of the operator from the module in the setting `extension`. */
 
 import { pathToFileURL } from 'node:url'
-import Router from '@koa/router'
+import type Router from '@koa/router'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
 import { defaultExportOf, lineThrown } from '../../base/default-export.js'
 import { errorCode, isError } from '../../base/error-code.js'
 import type { TokensState } from './require-tokens.js'
+
+export { default as Router } from '@koa/router'
 
 /**
  * The objects that an extension receives as an argument. It does not have to import them, so it works even in a folder
@@ -24,10 +26,6 @@ export interface ExtensionTools {
 
 /** Adds routes or middleware to the application with `app.use`. They run after the routes of the server. */
 export type Extension = (app: Koa, tools: ExtensionTools) => void | Promise<void>
-
-export function extensionTools(requireTokens: Middleware<TokensState>, log: Logger): ExtensionTools {
-  return { requireTokens, Router, log }
-}
 
 /**
  * Imports an extension.
