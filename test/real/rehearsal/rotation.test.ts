@@ -31,11 +31,15 @@ async function startRotating(t: ExecutionContext) {
   })
   const { newBrowser, replicas } = deployment
   const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
+  // On a busy machine, a replica that starts may warn that it is not connected to Redis yet.
+  const linesBefore = replicas.map(({ lines }) => lines.length)
   let rotations = 0
   return {
     ...deployment,
     crowd,
     clientSecrets,
+    /** What the replicas have logged since they were ready. */
+    linesSince: () => replicas.flatMap(({ lines }, index) => lines.slice(linesBefore[index])),
     /** Writes each secret to its file and makes every replica read its secrets again. */
     async rotate(files: Readonly<Record<string, string>>) {
       for (const [name, secret] of Object.entries(files)) await writeFile(join(folder, name), `${secret}\n`)
@@ -52,15 +56,11 @@ async function startRotating(t: ExecutionContext) {
 
 async function assertNoUserNoticed(
   t: ExecutionContext,
-  { crowd, idp, replicas }: Awaited<ReturnType<typeof startRotating>>
+  { crowd, idp, linesSince }: Awaited<ReturnType<typeof startRotating>>
 ) {
   await crowd.leaveUnnoticed(t)
   t.deepEqual(idp.reuses, [])
-  for (const replica of replicas) {
-    // At its start each server warns that the callback URL has another port, because the replicas are behind nginx.
-    const warnings = replica.lines.filter(line => isWarning(line) && line.event !== 'setting_warning')
-    t.deepEqual(warnings, [])
-  }
+  t.deepEqual(linesSince().filter(isWarning), [])
 }
 
 const test = testWhere(hasNginx && hasRedis, 'nginx or redis-server is not installed')
