@@ -97,10 +97,8 @@ test('oidc-provider accepts the client with each algorithm, and rejects it with 
     const [key, other] = /^[RP]S/.test(name) ? [right, wrong] : [newKey(name), newKey(name)]
     return { name, key, other }
   })
-  const { issuer } = await startProvider(
-    t,
-    keys.map(({ name, key }) => clientWith(`client-${name}`, name, [key, 'k1']))
-  )
+  const clients = keys.map(({ name, key }) => clientWith(`client-${name}`, name, [key, 'k1']))
+  const { issuer } = await startProvider(t, clients)
   const transport = createTransport(10_000)
   t.teardown(() => transport.close())
   async function answerTo(algorithm: KeyAlgorithm, key: KeyObject) {

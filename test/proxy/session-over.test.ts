@@ -159,11 +159,8 @@ test('3,000 responses leave nothing behind, whether they were short or lasted', 
   const rule = { route: '/x', targetOrigin: 'https://a.example', token: 'internal' }
   const route = { kind: 'forward', rule, target: '/x' } as unknown as ForwardRoute
   for (let index = 0; index < 3000; index++) {
-    const req = Object.assign(new EventEmitter(), {
-      method: 'GET',
-      headers: {},
-      rawHeaders: []
-    }) as unknown as IncomingMessage
+    const request = { method: 'GET', headers: {}, rawHeaders: [] }
+    const req = Object.assign(new EventEmitter(), request) as unknown as IncomingMessage
     const state = { tokens: { internal: { access_token: 't' } } }
     const ctx = { req, res: new ServerResponse(req), method: 'GET', state, get: () => '' } as unknown as Context
     openSession(ctx, services)

@@ -10,7 +10,7 @@ import { createClock } from '../helpers/clock.js'
 import { recordOf, underLease } from './replicas.js'
 
 const { INVENTED_CODES } = process.env
-const CODES = Number(INVENTED_CODES ?? 20_000)
+const CODES = Number(INVENTED_CODES ?? 8000)
 const LIMITS = INVENTED_CODES === undefined ? { cells: 2000, logins: 500 } : {}
 const LOGINS = 20
 const LIFETIME_MS = 2 * 86_400_000
