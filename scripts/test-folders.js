@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 
 // These files keep a process to themselves. They replace functions for all of their tests, they measure its memory, or they block it for
 // so long that time limits in other tests would pass.
-const ALONE = /^(fuzz|whole-run|provider\/client|proxy\/attack|sessions\/reply-limit)\.test\.js$/
+const ALONE = /^(fuzz|whole-run|provider\/client|sessions\/reply-limit)\.test\.js$/
 
 /** The modules of files that do not share a process with the rest of their folder, and of folders that share one. */
 const MODULES = [
@@ -14,6 +14,8 @@ const MODULES = [
   ['limits', /^sessions\/(cells|forward-auth|ready|redis-unavailable|sessions-in-redis)\.test\.js$/],
   // They block the process for seconds, and move clocks of their own.
   ['model', /^(sessions\/model|simulation\/simulation)\.test\.js$/],
+  // The first one blocks the process before the second one measures its memory.
+  ['attack', /^proxy\/(attack|memory)\.test\.js$/],
   // They use the list of the packed files, which npm makes in a second.
   ['docs', /^(docs|packaging|deploy)\//],
   ['cli', /^cli\//],

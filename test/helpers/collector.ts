@@ -12,6 +12,8 @@ interface ReceivedSpan {
   readonly spanId: string
   readonly parentSpanId?: string
   readonly name: string
+  /** Nanoseconds since the epoch. */
+  readonly startTimeUnixNano: string
   /** 2 is a request to the server, 3 a call of the server. */
   readonly kind: number
   readonly attributes: readonly { readonly key: string; readonly value: Value }[]
@@ -54,7 +56,15 @@ export async function startCollector(t: Pick<ExecutionContext, 'teardown'>) {
       await eventually(() => find(traceId, name) !== undefined)
       return find(traceId, name)
     },
-    childrenOf: ({ spanId }: ReceivedSpan) => spans().filter(({ parentSpanId }) => parentSpanId === spanId)
+    /** Resolves with the names of the spans that began in this span, as soon as there are `count`, in the order of their start. */
+    async childrenOf({ spanId }: ReceivedSpan, count: number) {
+      const children = () => spans().filter(({ parentSpanId }) => parentSpanId === spanId)
+      await eventually(() => children().length >= count)
+      const startOf = (span: ReceivedSpan) => BigInt(span.startTimeUnixNano)
+      return children()
+        .sort((a, b) => Number(startOf(a) - startOf(b)))
+        .map(({ name }) => name)
+    }
   }
 }
 
