@@ -38,6 +38,8 @@ export async function startCollector(t: Pick<ExecutionContext, 'teardown'>) {
     if (request.url === '/v1/traces') bodies.push(body)
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
   })
+  // The exporter drops its spans if the connection that it uses again is closed at the same moment.
+  server.keepAliveTimeout = 600_000
   const port = await listen(t, server)
   const resourceSpans = () => bodies.flatMap(body => (JSON.parse(body) as Export).resourceSpans)
   const spans = () => resourceSpans().flatMap(({ scopeSpans }) => scopeSpans.flatMap(scope => scope.spans))
