@@ -4,7 +4,7 @@
  * secret.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { Got, HandlerFunction } from 'got'
+import type { Got, Agents as GotAgents, HandlerFunction } from 'got'
 import { errorCode } from '../base/error-code.js'
 import { parseJson } from '../base/json.js'
 import type { Agents } from './outbound.js'
@@ -44,8 +44,8 @@ export interface TransportResponse {
 /** The time limit of a call. An AbortSignal would add a twentieth to the CPU time of a call. */
 export interface CallLimit {
   isExceeded: boolean
-  /** Ends the request in progress. */
-  end: () => void
+  /** Aborts the request in progress. */
+  abort: () => void
 }
 
 export function createAttempt(agents: Pick<Agents, 'for'>) {
@@ -62,8 +62,8 @@ export function createAttempt(agents: Pick<Agents, 'for'>) {
     loading ??= loadGot(agents.for())
     const got = await loading
     try {
-      const client = request.onNewConnection ? got.extend({ agent: agents.for(true) }) : got
-      const { statusCode = 0, headers, body } = await exchange(client, request, limit)
+      const agent = request.onNewConnection ? agents.for(true) : undefined
+      const { statusCode = 0, headers, body } = await exchange(got, request, agent, limit)
       const text = await textOf(body, headers)
       return {
         status: statusCode,
@@ -95,14 +95,16 @@ async function loadGot(agent: ReturnType<Agents['for']>): Promise<Got> {
 }
 
 /**
- * got would give Node 35 options, almost all of them undefined. Node copies them several times, which needs a third of the CPU time
- * of a call. So Node gets only these.
+ * got would give Node 34 options, almost all of them undefined. Node copies them several times, which needs a third of the CPU time
+ * of a call. So Node gets only these, and got's other options for connections have no effect. Certificates are verified whatever
+ * NODE_TLS_REJECT_UNAUTHORIZED says, as with got's own options.
  */
 const withFewOptions: HandlerFunction = function withFewOptions(options, next) {
   const createNativeRequestOptions = () => ({
     method: options.method,
     headers: options.headers,
-    agent: (options.url as URL).protocol === 'https:' ? options.agent.https : options.agent.http
+    agent: (options.url as URL).protocol === 'https:' ? options.agent.https : options.agent.http,
+    rejectUnauthorized: true
   })
   return next(Object.assign(options, { createNativeRequestOptions }))
 }
@@ -125,16 +127,22 @@ type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { read
  * Sends a request and receives the whole response. This function reads got's stream itself, because got's promise needs about one
  * sixth more CPU time.
  */
-function exchange(got: Got, request: TransportRequest, limit: CallLimit): Promise<ReceivedResponse> {
+function exchange(
+  got: Got,
+  request: TransportRequest,
+  agent: GotAgents | undefined,
+  limit: CallLimit
+): Promise<ReceivedResponse> {
   const { url, headers, form } = request
   return new Promise((resolve, reject) => {
     if (limit.isExceeded) throw new Error('the limit was exceeded before the request')
     const stream = got.stream(url, {
       method: form ? 'POST' : 'GET',
+      ...(agent && { agent }),
       ...(headers && { headers: { ...headers } }),
       ...(form && { form: { ...form } })
     })
-    limit.end = () => stream.destroy()
+    limit.abort = () => stream.destroy()
     const chunks: Buffer[] = []
     let bytes = 0
     stream.on('data', (chunk: Buffer) => {
@@ -151,7 +159,7 @@ function exchange(got: Got, request: TransportRequest, limit: CallLimit): Promis
     stream.on('error', reject)
     // A destroyed stream emits neither `error` nor `end`, so the promise is rejected here. After one of these events, this call has
     // no effect.
-    stream.on('close', () => reject(new Error('the limit was exceeded')))
+    stream.on('close', () => reject(new Error('the request was aborted')))
   })
 }
 

@@ -54,12 +54,12 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   async function send(request: TransportRequest): Promise<TransportResponse> {
     const { endpoint } = request
     const record = startRecord(endpoint)
-    const limit: CallLimit = { isExceeded: false, end() {} }
+    const limit: CallLimit = { isExceeded: false, abort() {} }
     // A response that arrived in time may contain the only copy of a new token, so Node gets time to read the response.
     const limitMs = request.timeoutMs ?? timeoutMs
     const exceed = () => {
       limit.isExceeded = true
-      limit.end()
+      limit.abort()
     }
     const cancelTimer = afterLimit(limitMs, exceed, clock)
     let release: (() => void) | undefined

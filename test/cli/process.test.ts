@@ -24,7 +24,7 @@ const FULL = '/dev/full'
 // Longer than a restart takes on a busy machine.
 const SAVE_AGAIN_MS = 15_000
 
-// A demo takes a second longer to start.
+// A demo takes a second longer to start, so these tests use none.
 const idp = { ...unreachableIdp, clientSecret: 'Zx8cVb5nMq1wEr4t', issuer: '' }
 const settings = environmentWithEndpoints(idp, defaultCallbackUrl)
 

@@ -137,7 +137,7 @@ export function walk(name: string, mode: ModeName, deployment: Deployment, redis
     const ofAps = { authorizationEndpoint, tokenEndpoint, userinfoEndpoint, revocationEndpoint, endSessionEndpoint }
     const platform = { ...config.platform, ...(config.platform.issuer ? {} : ofAps) }
     const metrics = { ...config.metrics, address: undefined }
-    // Kubernetes needs 5 seconds of real time before it sends no more requests.
+    // The settings for Kubernetes delay a shutdown by 5 seconds, which this test does not need.
     const shutdown = { ...config.shutdown, delaySeconds: 0 }
     const here = { ...config, platform, metrics, shutdown, port: 0, host: '127.0.0.1' }
     const { browser } = await startTestServer(t, { idp, clock, config: here })

@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava'
 
 /**
  * Creates a folder that is removed at the end of the test. `files` are written into it. Each key is a path inside the
- * folder. Thousands of tests need one, and without promises it takes a third of the CPU time.
+ * folder. Thousands of tests need one, and synchronous calls take a third of the CPU time.
  */
 export async function tempFolder(
   t: Pick<ExecutionContext, 'teardown'>,

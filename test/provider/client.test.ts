@@ -120,6 +120,8 @@ test('with client_secret_post the client credentials are in the body and not in 
 test('after the client secret was replaced, the next request uses the new secret in the header or in the body', async t => {
   for (const clientAuthMethod of ['client_secret_basic', 'client_secret_post'] as const) {
     const { idp, expect } = setUp(t, { clientAuthMethod })
+    expect('/token', 200, tokens)
+    await idp.refreshTokenGrant(refreshGrant)
     const seen = expect('/token', 200, tokens)
     idp.replaceCredentials(testConfig({ clientId, clientSecret: 'a-newer-secret', ...APS }).platform)
     await idp.refreshTokenGrant(refreshGrant)

@@ -341,7 +341,9 @@ test('an idle connection is closed, but not one that waits for a response', asyn
   t.is(waiting.requests.length, 1)
 })
 
-test('if the certificate is not trusted, the call fails before anything is sent', async t => {
+test('if the certificate is not trusted, the call fails before anything is sent, whatever NODE_TLS_REJECT_UNAUTHORIZED says', async t => {
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.teardown(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
   let requests = 0
   const server = https.createServer(selfSignedCertificate(), (_request, response) => {
     requests++

@@ -28,7 +28,7 @@ export function dotEnvFile(cwd: string): PrivateFile {
 export async function readDotEnv(cwd: string) {
   const { path, ...file } = dotEnvFile(cwd)
   const problems: ConfigProblem[] = []
-  const content = await readTextFile(path).catch(async (error: unknown) => {
+  const content = await readTextFile(path).catch((error: unknown) => {
     // A folder with the name `.env` is often a Python environment, so it is ignored.
     const isAbsent = ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '') && !isDangling(path)
     if (!isAbsent) problems.push({ ...file, message: `cannot be read, because ${whyUnreadableAt(path, error)}.` })

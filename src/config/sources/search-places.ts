@@ -32,7 +32,7 @@ export function presentPlaces(cwd: string): string[] {
   return searchPlaces.filter(place => present.includes(dirname(place)) && exists(join(cwd, place)))
 }
 
-// Every start examines some of the places. Asynchronous calls would take several times as long.
+// Every start examines these paths. Asynchronous calls would take several times as long.
 function exists(path: string): boolean {
   try {
     lstatSync(path)

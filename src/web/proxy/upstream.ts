@@ -102,16 +102,19 @@ export function createUpstreams(options: UpstreamOptions) {
     return connections
   }
 
-  // One timer for all requests costs less than one for each.
+  // One timer for all requests costs less than one for each. It runs only while there are requests.
   function checkAll(): void {
-    for (const { all } of hosts.values()) for (const { check } of all) check?.()
+    const busy = [...hosts.values()].flatMap(({ all }) => [...all].filter(({ isBusy }) => isBusy))
+    for (const { check } of busy) check?.()
+    if (busy.length > 0) return
+    clearInterval(timer)
+    timer = undefined
   }
 
   return {
     send: (request: UpstreamRequest, receiver: Receiver) => send(request, receiver, connectionsTo(request.origin)),
     /** Closes all connections immediately. */
     async close() {
-      clearInterval(timer)
       await Promise.all([...hosts.values()].map(({ close }) => close()))
     }
   }

@@ -11,8 +11,9 @@ import { startRedis } from '../../helpers/redis.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { startNginx } from '../gateways/gateways.js'
 
-// Tokens are refreshed after half of their lifetime. The other half is longer than a busy machine delays a refresh or a request.
-const REFRESH_AFTER_SECONDS = 10
+// Half of the lifetime of the tokens. They are refreshed after it, and the other half is longer than a busy machine delays a refresh
+// or a request.
+const HALF_LIFETIME_SECONDS = 10
 
 interface DeploymentOptions extends HostileIdpOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -21,7 +22,7 @@ interface DeploymentOptions extends HostileIdpOptions {
 export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}) {
   const idp = await createHostileIdp(t, {
     callbackUrl: defaultCallbackUrl,
-    accessTokenLifetimeSeconds: 2 * REFRESH_AFTER_SECONDS,
+    accessTokenLifetimeSeconds: 2 * HALF_LIFETIME_SECONDS,
     ...options
   })
   const redis = await startRedis(t)
@@ -30,7 +31,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
   const env = {
     ...environmentFor(idp, defaultCallbackUrl),
     PLATFORM_AUTH_MODE: 'dual',
-    PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: String(REFRESH_AFTER_SECONDS),
+    PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: String(HALF_LIFETIME_SECONDS),
     REDIS_URL: redis.url,
     ...options.env
   }
