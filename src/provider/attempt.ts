@@ -63,7 +63,7 @@ export function createAttempt(agents: Pick<Agents, 'for'>) {
     const got = await loading
     try {
       const agent = request.onNewConnection ? agents.for(true) : undefined
-      const { statusCode = 0, headers, body } = await exchange(got, request, agent, limit)
+      const { statusCode = 0, headers, body } = await exchange(got, request, limit, agent)
       const text = await textOf(body, headers)
       return {
         status: statusCode,
@@ -127,14 +127,8 @@ type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { read
  * Sends a request and receives the whole response. This function reads got's stream itself, because got's promise needs about one
  * sixth more CPU time.
  */
-function exchange(
-  got: Got,
-  request: TransportRequest,
-  agent: GotAgents | undefined,
-  limit: CallLimit
-): Promise<ReceivedResponse> {
-  const { url, headers, form } = request
-  return new Promise((resolve, reject) => {
+function exchange(got: Got, { url, headers, form }: TransportRequest, limit: CallLimit, agent?: GotAgents) {
+  return new Promise<ReceivedResponse>((resolve, reject) => {
     if (limit.isExceeded) throw new Error('the limit was exceeded before the request')
     const stream = got.stream(url, {
       method: form ? 'POST' : 'GET',
