@@ -41,7 +41,7 @@ export interface TransportResponse {
   readonly durationMs: number
 }
 
-/** The time limit of a call. An AbortSignal would add a twentieth to the CPU time of a call. */
+/** The time limit of a call. An AbortSignal would add about 3 % to the CPU time of a call. */
 export interface CallLimit {
   isExceeded: boolean
   /** Aborts the request in progress. */

@@ -40,9 +40,11 @@ export function createClientAuthentication(platform: Config['platform'], endpoin
         return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
       }
       // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
-      const takesPlain = () => quirksOf({ issuer, tokenEndpoint }).takesPlainCredentials
-      const encode = (value: string) => (takesPlain() ? value : formEncoded(value))
-      basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
+      if (basicCredentials === undefined) {
+        const { takesPlainCredentials } = quirksOf({ issuer, tokenEndpoint })
+        const encode = takesPlainCredentials ? (value: string) => value : formEncoded
+        basicCredentials = Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
+      }
       return { form, headers: { authorization: `Basic ${basicCredentials}` } }
     },
     /** Returns a random name of the current credentials in this process. */

@@ -107,7 +107,7 @@ export async function serve(
     const hasCustomRoutes = config.extension !== undefined || extension !== undefined
     const app = assemble(services, hasCustomRoutes)
     if (hasCustomRoutes) {
-      // Only custom routes need the package @koa/router, so other servers start quickly.
+      // Only custom routes need the package @koa/router, so other servers start without it.
       const { loadExtension, Router } = await import('../web/routes/extension.js')
       const tools = { requireTokens, Router, log }
       if (config.extension !== undefined) await (await loadExtension(config.extension))(app, tools)
