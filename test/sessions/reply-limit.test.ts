@@ -1,9 +1,11 @@
 // Somebody who can write to Redis must not be able to end a process with one long value or message.
-import ava from 'ava'
+import ava, { type ExecutionContext } from 'ava'
 import fc from 'fast-check'
+import type { Redis } from 'ioredis'
 import { createReplyLimit, MAX_REPLY_BYTES } from '#src/sessions/redis/reply-limit.js'
 import { eventually } from '../helpers/eventually.js'
-import { testWithRedis as test } from '../helpers/redis.js'
+import { startRedis, testWithRedis as test } from '../helpers/redis.js'
+import { startRedisWithSentinel } from '../helpers/redis-topologies.js'
 import { signIn } from '../helpers/server.js'
 import { copyAt, profileStatus, startServers } from './deployment.js'
 
@@ -68,14 +70,38 @@ for (const field of ['e', 'r']) {
   })
 }
 
-test('after a message of 60 MB, replicas still hear of logouts', async t => {
-  const { redis, servers } = await startServers(t)
-  const [one, two] = servers
-  const [channel = ''] = (await redis.admin.pubsub('CHANNELS', '*')) as string[]
-  await redis.admin.publish(channel, LONG)
-  await eventually(async () => Number(((await redis.admin.pubsub('NUMSUB', channel)) as [string, number])[1]) === 2)
-  await signIn(one.browser)
-  const copy = copyAt(two, one.browser)
-  await one.browser.navigate('/api/auth/logout')
-  t.is(await profileStatus(copy), 401)
-})
+const TOO_LONG = 'x'.repeat(2 * MAX_REPLY_BYTES)
+
+// Redis itself disconnects a subscriber only if the message is much longer, so the server has closed these connections.
+for (const [kind, start] of [
+  ['a server', startRedis],
+  [
+    'sentinels',
+    async t => {
+      const { url, master } = await startRedisWithSentinel(t)
+      return { url, admin: master }
+    }
+  ]
+] satisfies [string, (t: ExecutionContext) => Promise<{ url: string; admin: Redis }>][]) {
+  test(`a message that is too long costs the connection, and replicas then hear of logouts again: ${kind}`, async t => {
+    const { url, admin } = await start(t)
+    const { servers } = await startServers(t, { settings: { redis: { url } } })
+    const [one, two] = servers
+    const subscribers = async () => {
+      const clients = String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub'))
+      return [...clients.matchAll(/^id=(\d+) .*name=platform-auth-server /gm)].map(([, id]) => id)
+    }
+    await eventually(async () => (await subscribers()).length === 2)
+    const before = await subscribers()
+    const [channel = ''] = (await admin.pubsub('CHANNELS', 'platform-auth:*')) as string[]
+    await admin.publish(channel, TOO_LONG)
+    await eventually(async () => {
+      const after = await subscribers()
+      return after.length === 2 && !after.some(id => before.includes(id))
+    })
+    await signIn(one.browser)
+    const copy = copyAt(two, one.browser)
+    await one.browser.navigate('/api/auth/logout')
+    t.is(await profileStatus(copy), 401)
+  })
+}

@@ -190,18 +190,20 @@ function commonOptions({ username, password, database, tls }: Target) {
  *   longer listens then, so without an error listener, the error would end the process.
  */
 function guardSockets(client: Redis, onReplyTooLong: () => void = ignore): Redis {
-  // ioredis creates the socket after this event, but in the same turn of the event loop. So wait for the next turn.
-  return client.on('connecting', () =>
-    setImmediate(() => {
-      const { stream } = client
-      const isTooLong = createReplyLimit()
-      stream?.on('error', ignore)
-      stream?.on('data', (chunk: Buffer) => {
-        if (stream.destroyed || !isTooLong(chunk)) return
-        onReplyTooLong()
-        stream.destroy()
+  return (
+    client
+      // ioredis creates the socket after this event, but in the same turn of the event loop. So wait for the next turn.
+      .on('connecting', () => setImmediate(() => client.stream?.on('error', ignore)))
+      // With sentinels there is no socket before this event. Data arrives only after it.
+      .on('connect', () => {
+        const { stream } = client
+        const isTooLong = createReplyLimit()
+        stream.on('data', (chunk: Buffer) => {
+          if (stream.destroyed || !isTooLong(chunk)) return
+          onReplyTooLong()
+          stream.destroy()
+        })
       })
-    })
   )
 }
 
