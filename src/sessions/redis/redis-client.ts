@@ -127,7 +127,8 @@ function openSingle(ioredis: IoRedis, address: Target, events: RedisEvents, sent
 /**
  * Returns a connector that adds each of its connections to `sentinels`, so that `close` can close them. ioredis itself does not
  * always close the connections of its failover detector. Each connection also gets an error listener. Without the listener,
- * ioredis would write a line to the standard error output for every lost connection.
+ * ioredis would write a line to the standard error output for every lost connection. The socket to the master gets an error
+ * listener too, for the reason that `guardSockets` gives.
  */
 function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>): RedisOptions['Connector'] {
   const original = SentinelConnector.prototype as unknown as { connectToSentinel(...args: unknown[]): Redis }
@@ -140,6 +141,10 @@ function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>
         return sentinel.on('error', ignore).on('end', () => sentinels.delete(sentinel))
       }
       Object.assign(this, { connectToSentinel })
+    }
+
+    override async connect(...parameters: Parameters<typeof SentinelConnector.prototype.connect>) {
+      return (await super.connect(...parameters)).on('error', ignore)
     }
   } as unknown as RedisOptions['Connector']
 }
