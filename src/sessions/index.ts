@@ -9,7 +9,7 @@
  * - `create-sessions.ts`: creates the sessions of one process from these parts
  * - `host-slots.ts`, `port-socket.ts`: find out whether the owner of a lease has died
  * - `redis/`: `redis-cells.ts` keeps cells in Redis; `connection.ts` is the state of the connection, `redis-client.ts` the client,
- *   `reply-limit.ts` its limit for replies, and `redis-database.ts` the check of the database at the start
+ *   with its limit for replies, its TLS options and its errors, and `redis-database.ts` the check of the database at the start
  * - `users/`: `user-sessions.ts` finds the sessions of a user, with the lists of `user-lists.ts` and the names of `user-names.ts`
  */
 import { createHash, randomUUID } from 'node:crypto'

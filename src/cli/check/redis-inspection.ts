@@ -6,14 +6,8 @@ import { isError } from '../../base/error-code.js'
 import type { Config } from '../../config/settings.js'
 import type { RedisUrl } from '../../config/types/redis-url.js'
 import { channelOf, prefixOf } from '../../sessions/index.js'
-import {
-  type Cluster,
-  isRefusedDatabase,
-  isReply,
-  openRedisClient,
-  type Redis,
-  reasonOf
-} from '../../sessions/redis/redis-client.js'
+import { type Cluster, openRedisClient, type Redis } from '../../sessions/redis/redis-client.js'
+import { isRefusedDatabase, isReply, reasonOf } from '../../sessions/redis/redis-errors.js'
 
 // No script has this hash, so Redis replies NOSCRIPT to a user who may use EVALSHA.
 const UNKNOWN_SCRIPT = '0'.repeat(40)

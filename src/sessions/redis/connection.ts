@@ -8,7 +8,7 @@ import type { Clock } from '../../base/clock.js'
 import { startStopwatch, TimeLimitError, within } from '../../base/clock.js'
 import { StoreUnavailableError } from '../cells.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
-import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.js'
+import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-errors.js'
 
 /**
  * - `connecting`: the state at the start, while the client reconnects, and for a short time after a connection was lost. Commands

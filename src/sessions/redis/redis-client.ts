@@ -4,12 +4,11 @@
  * errors.
  */
 
-import { readFileSync } from 'node:fs'
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
-import { TimeLimitError } from '../../base/clock.js'
-import { isError } from '../../base/error-code.js'
 import type { Config } from '../../config/settings.js'
 import type { RedisUrl } from '../../config/types/redis-url.js'
+import { isRefusedDatabase } from './redis-errors.js'
+import { tlsOptions } from './redis-tls.js'
 import { createReplyLimit } from './reply-limit.js'
 
 export type { Cluster, Redis } from 'ioredis'
@@ -275,82 +274,3 @@ function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {
 }
 
 function ignore(): void {}
-
-/**
- * Returns the TLS options for ioredis. The certificate of Redis must be for `serverName`, or for the host of each connection if it
- * is undefined. ioredis copies the options for each connection, and the files are read again for each
- * copy. So a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
- */
-export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redis']>) {
-  const contents = new Map<string, string>()
-
-  function read(path: string | undefined): string | undefined {
-    if (path === undefined) return undefined
-    try {
-      contents.set(path, readFileSync(path, 'utf8'))
-    } catch (error) {
-      if (!contents.has(path)) throw error
-    }
-    return contents.get(path)
-  }
-
-  // Read all files now, so that with a missing file, the start fails and not the first connection.
-  for (const path of [caFile, certFile, keyFile]) read(path)
-  return {
-    get ca() {
-      return read(caFile)
-    },
-    get cert() {
-      return read(certFile)
-    },
-    get key() {
-      return read(keyFile)
-    },
-    ...(serverName !== undefined && { servername: serverName })
-  }
-}
-
-/** Returns true if the reply shows that this node is unusable for a while, for example during a failover. */
-export function isNodeUnusable(error: unknown): boolean {
-  return isReply(error) && /^(LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
-}
-
-/** Returns true if Redis refused to select the database of `redis.url`. */
-export function isRefusedDatabase(error: unknown): boolean {
-  const { command } = (error ?? {}) as { readonly command?: { readonly name?: unknown } }
-  return command?.name === 'select' && isReply(error)
-}
-
-export function isWrongType(error: unknown): boolean {
-  return isReply(error) && (error as Error).message.includes('WRONGTYPE')
-}
-
-/**
- * Returns the reason for the log, such as `timeout`, a Node error code (ECONNREFUSED), or the code of an error reply
- * (READONLY, OOM). The message of an error reply is not logged, because it may quote a command that contains a
- * password.
- */
-export function reasonOf(error: unknown): string {
-  if (error instanceof TimeLimitError) return 'timeout'
-  const { message = '', code, lastNodeError } = error as Partial<Error> & { code?: unknown; lastNodeError?: unknown }
-  // ioredis could not use any node of the cluster. `lastNodeError` is the error of the last node that it tried.
-  if (isError(lastNodeError)) return reasonOf(lastNodeError)
-  if (isReply(error)) return replyCode(message)
-  return typeof code === 'string' ? code : 'connection_lost'
-}
-
-/** Returns true if Redis replied with an error. Returns false if the connection failed. */
-export function isReply(error: unknown): boolean {
-  return (error as Error).name === 'ReplyError'
-}
-
-// If a command inside a script fails, a Redis older than version 7 puts other words before the error code, as in "ERR Error
-// running script … -OOM …".
-function replyCode(message: string): string {
-  // If the user may not use a command or a key of a script, Redis 7 replies with ERR instead of NOPERM.
-  if (message.includes('The user executing the script')) return 'NOPERM'
-  if (message.startsWith('ERR max number of clients')) return 'MAXCLIENTS'
-  if (message.startsWith('ERR unknown command')) return 'UNKNOWNCOMMAND'
-  const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
-  return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
-}

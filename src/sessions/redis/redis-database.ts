@@ -1,7 +1,8 @@
 /** Checks at the start that Redis lets this server use the database of `redis.url`. */
 import { within } from '../../base/clock.js'
 import type { Config } from '../../config/settings.js'
-import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
+import { openRedisClient, type RedisClient } from './redis-client.js'
+import { isRefusedDatabase, reasonOf } from './redis-errors.js'
 
 /** Thrown if Redis refuses to select the database of `redis.url`. */
 export class RedisDatabaseError extends Error {
