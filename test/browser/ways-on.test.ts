@@ -119,6 +119,7 @@ test('during an outage, the page stays as it is, offers a sign-in after 30 secon
   clock.advanceSeconds(60)
   await page.clock.runFor(60_000)
   await page.getByText('Secret').waitFor()
+  await page.waitForLoadState()
   t.is(loads, 1)
   t.is(context.pages().length, 1)
 })
