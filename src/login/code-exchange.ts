@@ -74,7 +74,7 @@ const MAX_THROTTLED_SECONDS = 10
 // The timer of Node may fire a millisecond before the end of a pause on the system clock.
 const EARLY_TIMER_MS = 1
 
-// RFC 6749 section 5.2. GitHub has a code of its own.
+// RFC 6749 section 5.2. GitHub uses another code.
 const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
 
 /** @example const exchange = await createCodeExchanges(dependencies).exchange(transaction, code) */

@@ -145,7 +145,7 @@ export const NO_ACCESS_CODE = 'AUTH-001'
 export const GATEWAY_CLIENT_ERRORS: ReadonlySet<string> = new Set([NO_ACCESS_CODE, 'AUTH-003'])
 
 /**
- * True if the login page of Keycloak expired, and another tab has signed in meanwhile. The same login then succeeds at once. The
+ * True if the login page of Keycloak expired, and another tab has signed in meanwhile. The same login then succeeds immediately. The
  * description is unmistakable, so it is recognised in the responses of all providers.
  */
 export function isExpiredLoginPage(error: string, description: string | null): boolean {

@@ -61,7 +61,7 @@ export async function checkFiles({ wwwroot, access: { files: patterns } }: Confi
 /** Reports a failure if the environment tells Node not to verify TLS certificates. */
 export function* checkTls(env: Environment): Generator<Finding> {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
-    yield failed`NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.`
+    yield failed`NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of the TLS certificates of APIs and Redis, so others on the network can read the tokens. Next: Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.`
 }
 
 /** Checks that there is a start page for users who have signed in. */

@@ -73,7 +73,8 @@ function collect(rawHeaders: readonly Buffer[], isRead: (name: string) => boolea
 }
 
 function valuesOf(headers: ResponseHeaders, name: string): readonly string[] {
-  return [headers.get(name) ?? []].flat()
+  const values = headers.get(name) ?? []
+  return typeof values === 'string' ? [values] : values
 }
 
 /** Replaces the values of a header, if there is one. Removes the header if `change` returns undefined. */

@@ -186,7 +186,7 @@ function send(request: UpstreamRequest, receiver: Receiver, connections: Connect
     receiver.ended()
   }
 
-  // The handler has the older form of undici 7. For the newer one, undici would convert the headers to an object, which nobody reads.
+  // The handler has the older form of undici 7. For the newer one, undici would convert the headers to an object, which is not needed.
   const handler: Dispatcher.DispatchHandler = {
     onConnect(abort) {
       abortRequest = abort
