@@ -24,15 +24,14 @@ const AUTH_SEGMENTS = `${AUTH_PATH}/`
  * Returns `value` if it is a safe path of this origin, with its query and fragment. Spaces, quotation marks and
  * characters beyond ASCII are percent-encoded. If it is too long, drops its fragment, and then its query. Returns `/` for any other
  * value.
- * @param onTooLong is called if the value is too long
+ * @param onChange is called if the result is another path
  */
-export function safeReturnTo(value: string | undefined, onTooLong = () => {}): string {
-  if (value === undefined || CONTROL_CHARACTER.test(value) || LONE_SURROGATE.test(value)) return '/'
-  const whole = value.replace(NOT_IN_URLS, text => encodeURIComponent(text))
+export function safeReturnTo(value: string, onChange = () => {}): string {
+  const isText = !CONTROL_CHARACTER.test(value) && !LONE_SURROGATE.test(value)
+  const whole = isText ? value.replace(NOT_IN_URLS, text => encodeURIComponent(text)) : ''
   const [path = ''] = whole.split(/[?#]/, 1)
   const [withoutFragment = ''] = whole.split('#', 1)
   const encoded = [whole, withoutFragment, path].find(isShort)
-  if (encoded !== whole) onTooLong()
   const isSafe =
     encoded !== undefined &&
     path.startsWith('/') &&
@@ -40,7 +39,9 @@ export function safeReturnTo(value: string | undefined, onTooLong = () => {}): s
     // A proxy or a page may decode the path once more.
     decodings(path).every(isSafePath) &&
     isSameOrigin(encoded)
-  return isSafe ? encoded : '/'
+  const safe = isSafe ? encoded : '/'
+  if (safe !== whole) onChange()
+  return safe
 }
 
 function isShort(encoded: string): boolean {

@@ -5,6 +5,7 @@
 
 import type { Context } from 'koa'
 import { mayMatch } from '../../config/types/path-pattern.js'
+import { isAuthPath } from '../../config/types/urls.js'
 import { safeReturnTo } from '../../login/safe-return-to.js'
 import type { Services } from '../middleware-services.js'
 import { notesOf, requestLog } from './request.js'
@@ -22,17 +23,16 @@ export function readReturningQuery(ctx: Context, { site, log }: Pick<Services, '
   const parameters = new URLSearchParams(before)
   const values = parameters.getAll('return_to')
   if (raw !== undefined) values.push(raw)
-  const [value, ...others] = values
-  const isSingle = value !== undefined && others.length === 0
-  const wanted = isSingle ? withoutOrigin(value, new URL(site.origin).host) : undefined
-  return { returnTo: safeReturnTo(wanted, noteShortened(ctx, log)), parameters }
+  const [value = '', ...others] = values
+  if (value === '' && others.length === 0) return { returnTo: '/', parameters }
+  const wanted = others.length === 0 ? withoutOrigin(value, new URL(site.origin).host) : ''
+  return { returnTo: safeReturnTo(wanted, () => noteChangedPath(ctx, log)), parameters }
 }
 
-function noteShortened(ctx: Context, log: Services['log']): () => void {
-  return function logShortened() {
-    const message = 'a return path is too long, so it was shortened: without its fragment, without its query, or /'
-    requestLog(ctx, log).info({ event: 'return_path_shortened' }, message)
-  }
+/** Tells the operator why a browser does not return to the page that it came from. */
+function noteChangedPath(ctx: Context, log: Services['log']): void {
+  const message = 'a return path is too long or not safe, so it lost its fragment or its query, or became /'
+  requestLog(ctx, log).info({ event: 'return_path_changed' }, message)
 }
 
 /**
@@ -48,13 +48,15 @@ function withoutOrigin(value: string, host: string): string {
  * Creates the function that replaces a path with `/` if it may belong to a proxy rule with `no-links`. A link on another site can
  * choose the return path, and after some redirects the browser says that this site has started them.
  */
-export function createAcceptedReturn({ config, site }: Pick<Services, 'config' | 'site'>) {
+export function createAcceptedReturn({ config, site, log }: Pick<Services, 'config' | 'site' | 'log'>) {
   const { basePath } = site
   const withoutLinks = config.apiProxy.rules.flatMap(({ acceptsLinks, path }) => (acceptsLinks ? [] : [path]))
-  return function acceptedReturn(returnTo: string): string {
+  return function acceptedReturn(ctx: Context, returnTo: string): string {
     const [publicPath = ''] = returnTo.split(/[?#]/, 1)
     const path = publicPath.startsWith(`${basePath}/`) ? publicPath.slice(basePath.length) : publicPath
-    return mayMatch(withoutLinks, path) ? '/' : returnTo
+    if (!mayMatch(withoutLinks, path)) return returnTo
+    noteChangedPath(ctx, log)
+    return '/'
   }
 }
 
@@ -77,11 +79,13 @@ export function returnToOf(ctx: Context, { site, log }: Pick<Services, 'site' | 
   const { homePath, origin } = site
   const { login } = notesOf(ctx)
   if (login) return login.returnTo
-  const onTooLong = noteShortened(ctx, log)
+  // A login never returns to a route of this server.
+  if (isAuthPath(ctx.path)) return '/'
+  const onChange = () => noteChangedPath(ctx, log)
   // `originalUrl`, because an application that mounts another one shortens `url`.
-  if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl, onTooLong)
+  if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl, onChange)
   const referer = ctx.get('Referer')
-  return referer.startsWith(`${origin}/`) ? safeReturnTo(referer.slice(origin.length), onTooLong) : '/'
+  return referer.startsWith(`${origin}/`) ? safeReturnTo(referer.slice(origin.length), onChange) : '/'
 }
 
 /**

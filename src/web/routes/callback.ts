@@ -78,7 +78,7 @@ export function callback(services: Services): Middleware {
         )
         metrics.count('callbacks_total', { outcome: 'repeated' })
         // The login may have begun before a change of the settings.
-        return publicPathOf(acceptedReturn(safeReturnTo(completed.returnTo)), homePath)
+        return publicPathOf(acceptedReturn(ctx, safeReturnTo(completed.returnTo)), homePath)
       case 'kept':
         metrics.count('callbacks_total', { outcome: 'repeated' })
         return publicPathOf(completed.returnTo, homePath)

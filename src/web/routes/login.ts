@@ -18,7 +18,7 @@ export function login(services: Services): Middleware {
 
   return async function login(ctx) {
     const { returnTo: wanted, parameters } = readReturningQuery(ctx, services)
-    const returnTo = acceptedReturn(wanted)
+    const returnTo = acceptedReturn(ctx, wanted)
     notesOf(ctx).login = { returnTo }
     const prompt = promptOf(parameters)
     notesOf(ctx).login = { returnTo, prompt }
@@ -41,10 +41,13 @@ export function login(services: Services): Middleware {
       throw sessionCookieMissing(ctx.host !== callbackHost, otherLoopbackName(ctx, callbackHost))
     }
     metrics.count('logins_started_total')
-    requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
+    const ignored_parameters = [...parameters.keys()].filter(name => !PARAMETERS.includes(name))
+    requestLog(ctx, log).debug({ event: 'login_started', ignored_parameters }, 'login started')
     redirect(ctx, location)
   }
 }
+
+const PARAMETERS = ['return_to', 'prompt', 'restarted']
 
 /** @throws HttpError 400 if the parameter is not one of the prompts that a page may request */
 function promptOf(parameters: URLSearchParams): LoginPrompt | undefined {

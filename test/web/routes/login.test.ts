@@ -90,12 +90,33 @@ test('the login returns to the path in return_to or return_to_raw, unchanged', a
 })
 
 test('the login returns to a safe path of this server only, and return_to_raw takes the rest of the query', async t => {
-  const { browser, logs } = await startTestServer(t)
+  const { browser } = await startTestServer(t)
   await assertCases(t, 'test/web/routes/return-paths.txt', async query => String(await landing(browser, query)))
-  t.deepEqual(logs.all('return_path_shortened'), [])
-  t.is(await landing(browser, `return_to=/x%23${'y'.repeat(2048)}`), '/x')
-  t.like(logs.all('return_path_shortened'), [{ level: 'info' }])
   t.is(parameter(await locationOf(browser, 'return_to_raw=/x?a=1&prompt=login'), 'prompt'), '')
+})
+
+test('the log says that a return path was changed, and which parameters were ignored', async t => {
+  const rules = ['GET /api/delete/** http://127.0.0.1:9/** no-links']
+  const { browser, logs } = await startTestServer(t, { settings: { apiProxy: { rules } } })
+  for (const query of [
+    '',
+    'return_to',
+    'return_to=',
+    'return_to=/a%20b',
+    'return_to_raw=http://localhost:8080/x?a=1'
+  ]) {
+    await landing(browser, query)
+    t.deepEqual(logs.all('return_path_changed'), [], query)
+  }
+  const others = ['https://app2.example/x', '//evil.example', '/api/auth/logout', '/api/delete/1', '/a&return_to=/b']
+  for (const value of [...others, `/x%23${'y'.repeat(2048)}`]) await landing(browser, `return_to=${value}`)
+  t.deepEqual(
+    logs.all('return_path_changed').map(({ level }) => level),
+    Array(6).fill('info')
+  )
+  // A caller has not encoded its URL, or uses the name of another server.
+  await landing(browser, 'return_to=/models?id=7&view=top&rd=/x')
+  t.like(logs.all('login_started').at(-1), { ignored_parameters: ['view', 'rd'] })
 })
 
 test('if the server runs below a path prefix, a login without return_to leads to the start page below this prefix', async t => {
