@@ -143,7 +143,11 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     const { kind, id, expiresAt, prompt, isRestart } = login
     const { response, session } = request
     const live = await currentSession(session)
-    if (response.kind === 'error') return { kind: kind === 'expired' && live ? 'kept' : kind }
+    if (response.kind === 'error' && !response.isExpired) {
+      // Nobody has signed in, so a missing login cookie is not the reason.
+      if (kind !== 'expired') return { kind: 'otherBrowser' }
+      return { kind: live ? 'kept' : kind }
+    }
     if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' }
     const isOld = now() - expiresAt >= MAX_STRAY_AGE_MS - LOGIN_MAX_AGE_SECONDS * 1000
     if (!request.isNavigation || isOld) return { kind }

@@ -213,8 +213,6 @@ function delayText(seconds: number, language: string): string {
 export type LoginLoopReason = 'secureCookieOnHttp' | 'otherHost' | 'cookiesBlocked' | 'cookieTooLarge'
 
 export interface LoginLoopDiagnosis {
-  /** The code of the error: the cookie that is missing. */
-  readonly error: 'login_cookie_missing' | 'session_cookie_missing'
   /** The most likely reason comes first. */
   readonly reasons: readonly LoginLoopReason[]
   /** The host on which the login began, for instance `127.0.0.1:8080`, if the page should name it. */
@@ -222,6 +220,8 @@ export interface LoginLoopDiagnosis {
 }
 
 export interface LoginLoop extends LoginLoopDiagnosis {
+  /** The code of the error: the cookie that is missing. */
+  readonly error: string
   /** The URL under which users should open the application: the origin and base path of the callback URL. */
   readonly applicationUrl: string
   readonly requestId: string | undefined

@@ -78,12 +78,8 @@ export function errors(services: Services): Middleware {
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
-    // Without this prompt, the provider would sign in the same account again in the same way, and the user could never choose
-    // another account. If an API has refused the account, the operator's own prompt stays, because some providers need it.
-    const hasPrompt = error === 'upstream_unauthorized' && config.platform.authorizationParams?.prompt !== undefined
-    const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : notesOf(ctx).login?.prompt
     const returnTo = returnToOf(ctx, services)
-    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnTo, prompt) }
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnTo, nextPrompt(ctx, error)) }
     const details = {
       ...shared,
       homePath: hasStartPage ? homePath : undefined,
@@ -106,8 +102,20 @@ export function errors(services: Services): Middleware {
     }
     ctx.body =
       diagnosis && frame !== 'other'
-        ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
+        ? pages.loginLoopPage({ ...diagnosis, ...shared, error, applicationUrl: homeUrl }, language)
         : pages.errorPage(details, language)
+  }
+
+  /**
+   * Returns the prompt of the login that the page offers. Without `login`, the provider would respond to the same account in the same
+   * way again, and the user could never choose another account. Unless the access list has refused the account, the operator's own
+   * prompt stays, because some providers need it, except `none`, with which the provider never asks the user.
+   */
+  function nextPrompt(ctx: Context, error: string): string | undefined {
+    if (REFUSED_BY_ACCESS_LIST.has(error)) return 'login'
+    const { prompt } = notesOf(ctx).login ?? {}
+    const { prompt: configured = 'none' } = config.platform.authorizationParams ?? {}
+    return REFUSED_ELSEWHERE.has(error) && configured === 'none' ? (prompt ?? 'login') : prompt
   }
 
   /**
@@ -135,11 +143,8 @@ function formOf(ctx: Context, { status }: HttpError): ErrorDetails['form'] {
   return status >= 500 ? 'executed' : undefined
 }
 
-const NEEDS_ANOTHER_LOGIN = new Set<string>([
-  'account_not_allowed',
-  'insufficient_user_authentication',
-  'upstream_unauthorized'
-])
+const REFUSED_BY_ACCESS_LIST = new Set(['account_not_allowed', 'insufficient_user_authentication'])
+const REFUSED_ELSEWHERE = new Set(['access_denied', 'provider_refused', 'upstream_unauthorized'])
 
 // Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
 const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']

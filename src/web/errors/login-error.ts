@@ -6,7 +6,6 @@ import { isLoopback } from '../../config/types/urls.js'
 import { isWeakness } from '../../login/authentication.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
-import type { LoginLoopDiagnosis } from '../../pages/index.js'
 import type { ProviderError } from '../../provider/provider-error.js'
 import { signInUrl } from '../request/returning.js'
 import { HttpError } from './http-error.js'
@@ -16,11 +15,11 @@ type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restar
 export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
   switch (failed.kind) {
     case 'unbound':
-      return cookieMissing('login_cookie_missing', [
-        ...(cookies.secure ? (['secureCookieOnHttp'] as const) : []),
-        'otherHost',
-        'cookiesBlocked'
-      ])
+      return new HttpError('login_cookie_missing', {
+        diagnosis: {
+          reasons: [...(cookies.secure ? (['secureCookieOnHttp'] as const) : []), 'otherHost', 'cookiesBlocked']
+        }
+      })
     case 'notAuthorized':
       return notAuthorized(failed.error)
     case 'denied':
@@ -85,15 +84,7 @@ export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | u
     ...(isOtherHost ? (['otherHost'] as const) : []),
     ...(startedAt === undefined ? (['cookieTooLarge', 'cookiesBlocked'] as const) : [])
   ]
-  return cookieMissing('session_cookie_missing', reasons, startedAt)
-}
-
-function cookieMissing(
-  error: LoginLoopDiagnosis['error'],
-  reasons: LoginLoopDiagnosis['reasons'],
-  startedAt?: string
-): HttpError {
-  return new HttpError(error, { diagnosis: { error, reasons, startedAt } })
+  return new HttpError('session_cookie_missing', { diagnosis: { reasons, startedAt } })
 }
 
 const PROVIDER_FAILURES = [

@@ -25,8 +25,9 @@ export function callback(services: Services): Middleware {
 
   return async function callback(ctx) {
     let completed: CompletedLogin | undefined
+    const query = new URLSearchParams(ctx.querystring)
     try {
-      const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
+      const response = parseAuthorizationResponse(query)
       const loginCookie = readLoginCookie(ctx, cookies)
       const { browserId } = loginCookie ?? {}
       const request = { methods: [ctx.method], headers: ctx.req.headers }
@@ -40,10 +41,10 @@ export function callback(services: Services): Middleware {
     } catch (error) {
       const reason = failureReasonOf(error)
       const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
-      const refusal =
-        completed && 'error' in completed && completed.kind !== 'failed' ? { error_code: completed.error } : {}
+      const error_code = completed?.kind === 'codeRejected' ? completed.error : errorCodeIn(query)
+      const seen = completed?.kind === 'otherIssuer' ? { iss: query.get('iss') ?? 'missing' } : access
       metrics.count('callbacks_total', { outcome: reason })
-      requestLog(ctx, log).warn({ event: 'login_failed', reason, ...refusal, ...access }, 'login failed')
+      requestLog(ctx, log).warn({ event: 'login_failed', reason, error_code, ...seen }, 'login failed')
       throw error
     }
   }
@@ -112,13 +113,18 @@ function parseAuthorizationResponse(query: URLSearchParams): AuthorizationRespon
   if (repeated) throw invalidRequest(`The parameter ${repeated} must not be repeated.`)
   const state = parameter(query, 'state')
   if (state === undefined) throw invalidRequest('The parameter state is missing.')
-  const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
+  const [code, iss, error] = [parameter(query, 'code'), parameter(query, 'iss'), errorCodeIn(query)]
   if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
   if (error !== undefined && code === undefined) {
-    const isExpired = isExpiredLoginPage(error, query.get('error_description'))
-    return { kind: 'error', state, iss, error: isErrorCode(error) ? error : 'unregistered_error', isExpired }
+    return { kind: 'error', state, iss, error, isExpired: isExpiredLoginPage(error, query.get('error_description')) }
   }
   throw invalidRequest('Exactly one of the parameters code and error is required.')
+}
+
+/** Returns the error of the provider, or a code of ours if the provider's does not have the form of a code. */
+function errorCodeIn(query: URLSearchParams): string | undefined {
+  const error = query.get('error') || undefined
+  return error === undefined || isErrorCode(error) ? error : 'unregistered_error'
 }
 
 function parameter(query: URLSearchParams, name: string): string | undefined {

@@ -2,11 +2,11 @@
 import test from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
-import { openCallback, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { openCallback, startTestServer, type TestServer } from '../../helpers/server.js'
 import { authorize, handledBy, httpsCallbackUrl, startSignedIn } from '../support.js'
 
 const returnTo = '/models/7?view=top&part=a%20b'
-const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
+const returning = `return_to=${encodeURIComponent(returnTo)}`
 
 /** The URL of the link "Sign in again", or "Sign in" on the page for a user who is not signed in. */
 function signInAddressOn(page: BrowserResponse): string | undefined {
@@ -22,30 +22,36 @@ const failures: readonly (readonly [what: string, status: number, fail: (server:
 for (const [what, status, fail] of failures) {
   test(`after a login ${what}, the link to sign in again has the return path and the prompt of that login`, async t => {
     const server = await startTestServer(t)
-    const back = await authorize(
-      server.browser,
-      `/api/auth/login?prompt=login&${new URLSearchParams({ return_to: returnTo })}`
-    )
+    const back = await authorize(server.browser, `/api/auth/login?prompt=login&${returning}`)
     await fail(server)
     const page = await openCallback(server.browser, back)
     t.is(page.statusCode, status)
-    t.is(signInAddressOn(page), `/api/auth/login?prompt=login&return_to=${encodeURIComponent(returnTo)}`)
+    t.is(signInAddressOn(page), `/api/auth/login?prompt=login&${returning}`)
   })
 }
 
-test('a login through the link on the page of a denied login returns to the page where the denied login began', async t => {
-  const { browser, idp } = await startTestServer(t)
-  idp.settings.login = { error: 'access_denied' }
-  const denied = await openCallback(browser, await startLogin(browser, returnTo))
-  t.is(denied.statusCode, 403)
-  t.is(signInAddressOn(denied), loginPath)
-  const ofStartPage = await openCallback(browser, await startLogin(browser))
-  t.is(signInAddressOn(ofStartPage), '/api/auth/login', 'the start page needs no return path')
-  idp.settings.login = {}
-  const back = await authorize(browser, signInAddressOn(denied) ?? '')
-  t.is((await openCallback(browser, back)).headers.location, returnTo)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-})
+// Without a prompt, the provider would refuse the account that is signed in there again and again.
+for (const [error, configured, begun, offered] of [
+  ['access_denied', undefined, undefined, 'login'],
+  ['access_denied', undefined, 'select_account', 'select_account'],
+  ['access_denied', 'consent', undefined, undefined],
+  ['interaction_required', 'none', undefined, 'login'],
+  ['temporarily_unavailable', 'none', undefined, undefined]
+] as const) {
+  test(`after ${error}, with the prompts ${configured} and ${begun}, the link to sign in again has the prompt ${offered} and returns to the page where the login began`, async t => {
+    const authorizationParams = configured === undefined ? undefined : { prompt: configured }
+    const { browser, idp } = await startTestServer(t, { settings: { platform: { authorizationParams } } })
+    const prompted = (prompt: string | undefined) => `/api/auth/login?${prompt ? `prompt=${prompt}&` : ''}${returning}`
+    idp.settings.login = { error }
+    const denied = await openCallback(browser, await authorize(browser, prompted(begun)))
+    t.is(signInAddressOn(denied), prompted(offered))
+    idp.settings.login = {}
+    const back = await authorize(browser, signInAddressOn(denied) ?? '')
+    t.is(idp.requestsTo('authorize').at(-1)?.query.prompt, offered ?? configured)
+    t.is((await openCallback(browser, back)).headers.location, returnTo)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+}
 
 for (const path of ['/api/auth/profile', '/api/auth/token']) {
   test(`a user who opens ${path} in a tab without a session gets the 401 page, even if the session has just ended`, async t => {

@@ -65,6 +65,9 @@ test('a state that is missing or not sealed by this deployment is rejected, with
     ...[state.slice(0, -4), `${state}AAAA`, `${state}.`, `${state}=`, state.toLowerCase()]
   ]
   const denied = { code: undefined, error: 'access_denied' }
+  // Some providers leave the state out of an error.
+  await openCallback(browser, withParameters(back, { ...denied, state: undefined }))
+  t.like(server.logs.first('login_failed'), { reason: 'invalid_request', error_code: 'access_denied' })
   for (const other of states) {
     for (const response of [{}, denied]) {
       const refused = await openCallback(browser, withParameters(back, { ...response, state: other }))
@@ -142,6 +145,21 @@ for (const [reason, lose] of Object.entries(strays)) {
     t.is(idp.tokenRequests.length, 1)
   })
 
+  test(`${reason}: a login page of the provider that expired leads to the path of the login, or to a new login`, async t => {
+    const server = await startReturning(t)
+    const { browser, newBrowser, idp, calls } = server
+    const isExpired = { code: undefined, error: 'temporarily_unavailable', error_description: 'authentication_expired' }
+    const stranger = newBrowser()
+    const backs = [server.back, await startLogin(stranger, '/own')].map(back => withParameters(back, isExpired))
+    lose(server)
+    const page = await openCallback(browser, String(backs[0]))
+    t.deepEqual([page.statusCode, page.headers.location], [303, '/after'])
+    lose({ ...server, browser: stranger })
+    const again = await followToCallback(stranger, await openCallback(stranger, String(backs[1])))
+    t.is(idp.tokenRequests.length, calls)
+    t.is((await openCallback(stranger, again)).headers.location, '/own')
+  })
+
   test(`${reason}: an error of the provider, a wrong issuer, an old login, and a request that is no navigation get a page`, async t => {
     const server = await startReturning(t)
     const { clock, calls, idp, newBrowser } = server
@@ -161,7 +179,9 @@ for (const [reason, lose] of Object.entries(strays)) {
       const response = await open(back)
       t.true([400, 403].includes(response.statusCode), what)
       t.deepEqual(response.setCookies, [], what)
+      t.false(what === 'error' && response.text().includes('You signed in'), 'nobody has signed in')
     }
+    t.like(server.logs.first('login_failed'), { error_code: 'access_denied' })
     t.is(idp.tokenRequests.length, calls)
   })
 }
@@ -238,17 +258,22 @@ test('repeated, overlong, unprintable, contradictory and missing parameters are 
     error=access_denied&error=access_denied&state=STATE error=access_denied&error_uri=a&error_uri=b&state=STATE
     error=access_denied&error_description=a&error_description=b&state=STATE
     code[]=CODE&state=STATE code[a]=CODE&state=STATE code=CODE&state[]=STATE
-    code=CODE&state=${long} code=CODE&state=STATE&iss=${long} error=${long}&state=STATE
+    code=CODE&state=${long} code=CODE&state=STATE&iss=${long}
     code=CODE&state=STATE&error=access_denied
     state=STATE code=&state=STATE code=&error=&state=STATE error_description=no+error&state=STATE`
   const withBytes = unprintable.flatMap(
     bad => words`
-      code=a${bad}b&state=STATE code=CODE&state=STATE${bad} code=CODE&state=STATE&iss=a${bad}b error=a${bad}b&state=STATE`
+      code=a${bad}b&state=STATE code=CODE&state=STATE${bad} code=CODE&state=STATE&iss=a${bad}b`
   )
   for (const query of ['', ...queries, ...withBytes]) {
     const response = await browser.get(`${callbackPath}?${query.replaceAll('CODE', code).replaceAll('STATE', state)}`)
     assertRefused(t, response, 400, server, query.slice(0, 200))
     t.is(response.json().error, 'invalid_request')
+  }
+  for (const error of [long, ...unprintable]) {
+    const page = await openCallback(browser, `${callbackPath}?error=${error}&state=${state}`)
+    assertRefused(t, page, 400, server, error.slice(0, 9))
+    t.regex(page.text(), /return_to=%2Fafter/, error.slice(0, 9))
   }
   const unknown = '&session_state=a&session_state=b&x[]=%ff&utm=1'
   t.is((await openCallback(browser, back + unknown)).headers.location, '/after')
@@ -272,6 +297,7 @@ test('a callback with the issuer of another provider is rejected, whether it has
     assertRefused(t, await openCallback(browser, back), 400, server, iss)
     const denied = withParameters(back, { code: undefined, error: 'access_denied' })
     assertRefused(t, await openCallback(browser, denied), 400, server, iss)
+    t.like(server.logs.all('login_failed').at(-1), { reason: 'issuer_mismatch', iss, error_code: 'access_denied' })
   }
   for (const login of [{}, { iss: idp.issuer }]) {
     idp.settings.login = login
