@@ -10,6 +10,9 @@ const waiting: (() => void)[] = []
 test.beforeEach(async () => {
   if (running === AT_ONCE) await new Promise<void>(resolve => waiting.push(resolve))
   else running += 1
+  // Tests that need no input or output would otherwise all run in one turn of the event loop, for seconds. Meanwhile the connections
+  // of other tests would be closed, because no data seems to arrive.
+  await new Promise(resolve => setImmediate(resolve))
 })
 
 test.afterEach.always(() => {

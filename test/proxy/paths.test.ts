@@ -25,11 +25,13 @@ function finder(rules: readonly string[]) {
   }
 }
 
-test('the proxy forwards the targets that its rules allow, byte for byte, and no others', t =>
+// Serial, because it blocks the process for a second.
+test.serial('the proxy forwards the targets that its rules allow, byte for byte, and no others', t =>
   assertCases(t, 'test/proxy/paths.txt', (request, rules) => {
     const space = request.indexOf(' ')
     return finder(rules)(request.slice(0, space), request.slice(space + 1))
-  }))
+  })
+)
 
 test('a Location that a rule covers becomes a path of this server, and every other http URL stays', t =>
   assertCases(t, 'test/proxy/locations.txt', (location, [requested = '', ...rules]) => {
