@@ -25,8 +25,7 @@ async function start(t: ExecutionContext, env: Record<string, string> = {}, comm
   const program = await startProgram(t, {
     command,
     cwd: await tempFolder(t),
-    // The first request to the provider loads got, whose loading is slow on a busy machine, because tracing reads each module.
-    env: { ...environmentFor(idp, defaultCallbackUrl), PLATFORM_TIMEOUT: '60', PLATFORM_AUTH_MODE: 'dual', ...env }
+    env: { ...environmentFor(idp, defaultCallbackUrl), PLATFORM_AUTH_MODE: 'dual', ...env }
   })
   const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: program.url } })
   return { idp, program, browser }

@@ -17,6 +17,7 @@ import {
   startProgram
 } from '../helpers/program.js'
 import { testWhere } from '../helpers/requirement.js'
+import { runCommand } from '../helpers/run-command.js'
 import { openCallback, signIn, startLogin } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -61,8 +62,8 @@ test('process 1 of a container ends at a signal that arrives before the program 
       return this
     }`
   const [file = '', ...args] = defaultCommand
-  const preloaded = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, ...args]
-  const { status, stderr, stdout } = spawnSync(file, preloaded, { cwd: await tempFolder(t), env: {}, encoding: 'utf8' })
+  const command = [file, '--import', `data:text/javascript,${encodeURIComponent(preload)}`, ...args]
+  const { status, stderr, stdout } = await runCommand(command, { cwd: await tempFolder(t), env: {} })
   t.deepEqual([status, stdout, stderr], [128 + constants.signals.SIGTERM, '', ''])
 })
 

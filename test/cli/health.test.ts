@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import test from 'ava'
 import { withFlagsOfContainer } from '#src/cli/terminal/container.js'
 import { enough } from '../config/given.js'
 import { freePort } from '../helpers/ports.js'
 import { defaultCommand } from '../helpers/program.js'
+import { runCommand } from '../helpers/run-command.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run, startServer } from './shell.js'
 
@@ -21,7 +21,8 @@ for (const [what, { args = [], env = {} }] of Object.entries<Given>({
   'with a variable': { env: { PLATFORM_AUTH_HOST: '::1' } },
   'on all addresses': { env: { PLATFORM_AUTH_HOST: '::' } }
 })) {
-  test(`health asks the address at which the server listens ${what}`, async t => {
+  // Serial, because the command waits for three seconds at most, in which other tests may load packages.
+  test.serial(`health asks the address at which the server listens ${what}`, async t => {
     const { log } = await startServer(t, [...args, '--port', '0'], { env: { ...variables, ...env } })
     const { port } = new URL(String(log().find(({ event }) => event === 'server_started')?.url))
     const health = await run(t, ['health', ...args, '--port', port], { env: { ...variables, ...env } })
@@ -30,9 +31,8 @@ for (const [what, { args = [], env = {} }] of Object.entries<Given>({
 }
 
 test('health fails if no server responds, also as a program', async t => {
-  const [file = '', ...script] = defaultCommand
-  const args = [...script, 'health', '--port', String(await freePort())]
-  const { status, stderr } = spawnSync(file, args, { cwd: await tempFolder(t), env: variables, encoding: 'utf8' })
+  const command = [...defaultCommand, 'health', '--port', String(await freePort())]
+  const { status, stderr } = await runCommand(command, { cwd: await tempFolder(t), env: variables })
   t.is(status, 1)
   t.regex(stderr, /http:\/\/localhost:\d+\/healthz/)
 })

@@ -1,6 +1,6 @@
-import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +12,7 @@ import { carries } from '../helpers/messages.js'
 import { environmentWithEndpoints, startProgram } from '../helpers/program.js'
 import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
+import { runCommand } from '../helpers/run-command.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -145,11 +146,8 @@ test('on an old version of Node the program prints one sentence before it loads 
   await mkdir(join(folder, 'bin'))
   const copy = join(folder, 'bin', 'platform-auth-server.mjs')
   await copyFile(program, copy)
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--require', join(folder, 'older.cjs'), copy, '--demo'],
-    { encoding: 'utf8' }
-  )
+  const command = [process.execPath, '--require', join(folder, 'older.cjs'), copy, '--demo']
+  const { status, stdout, stderr } = await runCommand(command)
   t.is(status, 1)
   t.is(stdout, '')
   t.is(stderr, 'platform-auth-server needs Node 20.19 or newer; this is 18.20.8.\n')
@@ -170,23 +168,17 @@ test('a reader that closes the pipe causes no error message', async t => {
 const onFullDisk = testWhere(existsSync(FULL), `no ${FULL}`)
 
 onFullDisk('if the output cannot be written, a command prints the reason and exits with code 1', async t => {
-  const full = openSync(FULL, 'w')
-  t.teardown(() => closeSync(full))
   const cwd = await tempFolder(t)
   for (const args of [['secret'], ['config', '--json'], ['init']]) {
-    const { status, stderr } = spawnSync(process.execPath, [program, ...args], {
-      cwd,
-      env: {},
-      encoding: 'utf8',
-      stdio: ['ignore', full, 'pipe']
-    })
+    const command = ['sh', '-c', `exec "$@" </dev/null >${FULL}`, 'sh', process.execPath, program, ...args]
+    const { status, stderr } = await runCommand(command, { cwd, env: {} })
     t.is(status, 1, args[0])
     carries(t, stderr, 'output not written ENOSPC')
   }
 })
 
 test('if the working directory was deleted, commands that do not need it still work', async t => {
-  const run = ['-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program, 'secret']
-  const { status, stderr } = spawnSync('sh', run, { cwd: await tempFolder(t), encoding: 'utf8' })
+  const command = ['sh', '-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program, 'secret']
+  const { status, stderr } = await runCommand(command, { cwd: await tempFolder(t) })
   t.deepEqual([status, stderr], [0, ''])
 })

@@ -1,7 +1,7 @@
 // The release workflow and the script that writes the release notes. `npm run test:workflows` checks the workflows with actionlint.
-import { spawnSync } from 'node:child_process'
 import test, { type ExecutionContext } from 'ava'
 import { filesBelow, packageJson, readText, readYaml, repository } from '../helpers/repository.js'
+import { runCommand } from '../helpers/run-command.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 interface Step {
@@ -58,7 +58,7 @@ async function notesOf(t: ExecutionContext, changelog: string, { tag = 'v1.2.0',
   const cwd = await tempFolder(t, { 'CHANGELOG.md': changelog, 'package.json': JSON.stringify({ version }) })
   const { GITHUB_REPOSITORY: _, ...others } = process.env
   const script = `${repository}scripts/release-notes.js`
-  return spawnSync(process.execPath, [script, tag], { cwd, encoding: 'utf8', env: { ...others, ...env } })
+  return runCommand([process.execPath, script, tag], { cwd, env: { ...others, ...env } })
 }
 
 const changelog = readText('test/deploy/release-notes/CHANGELOG.md')

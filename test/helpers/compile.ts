@@ -1,16 +1,13 @@
 // Compiles TypeScript as a user of the package does.
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { readText, repository } from './repository.js'
+import { runCommand } from './run-command.js'
 
 /** Type-checks files of `folder` with `strict` and writes no output. */
-export function compile(folder: string, files: readonly string[], settings = ['--module', 'nodenext']) {
+export async function compile(folder: string, files: readonly string[], settings = ['--module', 'nodenext']) {
   const compiler = join(repository, 'node_modules/typescript/bin/tsc')
   const options = ['--noEmit', '--strict', '--target', 'es2023', '--types', 'node', ...settings]
-  const { status, stdout } = spawnSync(process.execPath, [compiler, ...options, ...files], {
-    cwd: folder,
-    encoding: 'utf8'
-  })
+  const { status, stdout } = await runCommand([process.execPath, compiler, ...options, ...files], { cwd: folder })
   return { status, output: stdout }
 }
 

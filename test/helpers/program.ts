@@ -112,7 +112,10 @@ function parse(text: string): LogEntry {
 
 const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 
-/** The settings that a server needs to log in at `idp` and to listen on a free port of 127.0.0.1. */
+/**
+ * The settings that a server needs to log in at `idp` and to listen on a free port of 127.0.0.1. The time limit is longer than by
+ * default, because a busy machine needs long for the first request to the provider, which loads a package.
+ */
 export function environmentFor(
   idp: Pick<HostileIdp, 'clientId' | 'clientSecret' | 'issuer'>,
   callbackUrl: string
@@ -123,6 +126,8 @@ export function environmentFor(
     PLATFORM_CLIENT_ID: idp.clientId,
     PLATFORM_CLIENT_SECRET: idp.clientSecret,
     PLATFORM_ISSUER: idp.issuer,
+    PLATFORM_TIMEOUT: '60',
+    PLATFORM_AUTH_SHUTDOWN_GRACE: '120',
     PLATFORM_CALLBACK_URL: callbackUrl,
     PLATFORM_AUTH_ACCESS_ALLOW: '*',
     SERVER_SESSION_SECRET: SESSION_SECRET

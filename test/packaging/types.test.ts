@@ -8,7 +8,7 @@ test('the package can be imported with each setting of `module`, but not by a st
   const files = { 'use.mts': programThatUsesTypes, 'dynamic.cts': commonJsProgram, 'static.cts': statically }
   const folder = await folderWithPackage(t, files)
   for (const module of ['node16', 'esnext']) {
-    const { output } = compile(folder, Object.keys(files), ['--module', module, '--skipLibCheck'])
+    const { output } = await compile(folder, Object.keys(files), ['--module', module, '--skipLibCheck'])
     if (/node1/.test(module)) t.regex(output, /^static\.cts\(1,\d+\): error TS1479: [^\n]+\s*$/, module)
     else t.is(output, '', module)
   }
@@ -38,6 +38,6 @@ export { leave, onClick, response }
 test('a program and a page with strict types compile against the packed package, and deliberate type errors are found', async t => {
   const files = { 'use.mts': programThatUsesTypes, 'page.mts': pageThatUsesTypes }
   const folder = await folderWithPackage(t, files)
-  const { status, output } = compile(folder, Object.keys(files))
+  const { status, output } = await compile(folder, Object.keys(files))
   t.is(status, 0, output)
 })

@@ -119,7 +119,7 @@ testWithRedis('after kill -9 and a restart at the same port, users of the killed
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 3 })
   const cwd = await tempFolder(t)
   const start = (port: number) => {
-    const env = { REDIS_URL: redis.url, PLATFORM_TIMEOUT: '60', PORT: String(port) }
+    const env = { REDIS_URL: redis.url, PORT: String(port) }
     return startProgram(t, { cwd, env: { ...environmentFor(idp, defaultCallbackUrl), ...env } })
   }
   const port = await freePort()

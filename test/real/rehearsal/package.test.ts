@@ -92,7 +92,7 @@ test('the package, installed in an empty folder, runs with npx and can be import
 
   await writeFile(join(folder, 'use.mts'), programThatUsesTypes)
   await linkTypes(join(folder, 'node_modules'))
-  const compiled = compile(folder, ['use.mts'])
+  const compiled = await compile(folder, ['use.mts'])
   t.is(compiled.status, 0, compiled.output)
 
   const imported = run([process.execPath, '--input-type=module', '--eval', printing], folder)
