@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,6 +15,7 @@ import { upstreamError } from '#src/web/proxy/upstream-failure.js'
 import { eventually } from './helpers/eventually.js'
 import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
+import { runCommand } from './helpers/run-command.js'
 import { tempFolder } from './helpers/temp-folder.js'
 
 /** Every write to this device fails as on a full disk. Only Linux has it. */
@@ -22,22 +23,21 @@ const FULL = '/dev/full'
 const onFullDisk = testWhere(existsSync(FULL), `no ${FULL}`)
 
 for (const pretty of [false, true]) {
-  onFullDisk(`a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`, t => {
-    const program = `
+  onFullDisk(
+    `a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`,
+    async t => {
+      const program = `
       const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/server/log.js'))})
       const log = createLog({ level: 'info', format: '${pretty ? 'text' : 'json'}' })
       log.info('lost')
       log.fatal('lost')
       console.error('went on')
       process.exit(3)`
-    const full = openSync(FULL, constants.O_WRONLY)
-    t.teardown(() => closeSync(full))
-    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-      stdio: ['ignore', full, 'pipe'],
-      timeout: 30_000
-    })
-    t.deepEqual([status, String(stderr)], [3, 'went on\n'])
-  })
+      const command = [process.execPath, '--input-type=module', '-e', program]
+      const { status, stderr } = await runCommand(['sh', '-c', `exec "$@" >${FULL}`, 'sh', ...command])
+      t.deepEqual([status, stderr], [3, 'went on\n'])
+    }
+  )
 }
 
 onFullDisk('the log continues when the disk has space again', async t => {

@@ -168,7 +168,7 @@ for (const [what, begin] of Object.entries(revocations)) {
 
 // Serial, because the revocation would end by itself after two seconds.
 test.serial(
-  'at the end of the grace period, a client that has not finished sending its request is cut off, and a revocation is given up',
+  'at the end of the grace period, an incomplete request is cut off, and a revocation is given up',
   async t => {
     const { server, browser, idp } = await startSignedIn(t, { settings: { shutdown: { grace: 0.2 } } })
     const hold = idp.hold('revoke')

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import test from 'ava'
 import { withSourcePositions } from '#src/base/source-positions.js'
 import { repository } from '../helpers/repository.js'
+import { runCommand } from '../helpers/run-command.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 // The process of the tests runs with source maps, so a separate process throws the error.
@@ -17,12 +17,10 @@ try {
   console.log(JSON.stringify([stack, withSourcePositions(stack + others)]))
 }`
 
-test('a stack trace of the bundle names the files of src/, and other positions stay', t => {
-  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', SCRIPT], {
-    cwd: repository,
-    env: {}
-  })
-  const [stack = '', readable = ''] = JSON.parse(String(stdout)) as string[]
+test('a stack trace of the bundle names the files of src/, and other positions stay', async t => {
+  const command = [process.execPath, '--input-type=module', '--eval', SCRIPT]
+  const { stdout } = await runCommand(command, { cwd: repository, env: {} })
+  const [stack = '', readable = ''] = JSON.parse(stdout) as string[]
   t.regex(stack, /dist\/bundle\/[\w-]+\.js:\d+:\d+/)
   t.notRegex(readable, /dist\/bundle/)
   t.regex(readable, /\(\/.*\/src\/config\/\w+\.ts:\d+:\d+\)/)

@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
 import { searchPlaces } from '#src/config/sources/search-places.js'
 import { defaultCommand } from '../helpers/program.js'
+import { runCommand } from '../helpers/run-command.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { accepts, enough, load } from './given.js'
 import { testSituations } from './messages.js'
@@ -142,11 +141,8 @@ const loadPort = `import(${settingsModule}).then(async ({ loadConfig }) => {
 
 test('options of cosmiconfig in the working directory are neither read nor run', async t => {
   const cwd = await tempFolder(t, foreign)
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['-e', `${loadPort}.then(found => console.log(JSON.stringify(found)))`],
-    { cwd }
-  )
+  const code = `${loadPort}.then(found => console.log(JSON.stringify(found)))`
+  const { stdout } = await runCommand([process.execPath, '-e', code], { cwd })
   t.deepEqual(JSON.parse(stdout), { port: 9000, ran: false, cwd: await realpath(cwd) })
 })
 
@@ -155,7 +151,7 @@ test('options of cosmiconfig in the working directory are neither read nor run i
   const code = `const { Worker } = require('node:worker_threads')
     new Worker(${JSON.stringify(`const { parentPort } = require('node:worker_threads'); ${loadPort}.then(found => parentPort.postMessage(found))`)}, { eval: true })
       .on('message', found => console.log(JSON.stringify(found)))`
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', code], { cwd })
+  const { stdout } = await runCommand([process.execPath, '-e', code], { cwd })
   t.deepEqual(JSON.parse(stdout), { port: 9000, ran: false, cwd: await realpath(cwd) })
 })
 
@@ -174,8 +170,7 @@ test('a package.json that is given by name is accepted with and without settings
 test('a user without a home folder can start the program with a settings file in YAML', async t => {
   const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': 'port: 9000\n' })
   const noHome = 'import os from "node:os"; os.homedir = () => { throw new Error("uv_os_homedir returned ENOENT") }'
-  const [file = '', ...args] = defaultCommand
   const env = { ...enough, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(noHome)}` }
-  const { stdout } = await promisify(execFile)(file, [...args, 'config', '--json'], { cwd, env })
+  const { stdout } = await runCommand([...defaultCommand, 'config', '--json'], { cwd, env })
   t.deepEqual(JSON.parse(stdout).settings.port, { value: 9000, source: 'file platform-auth-server.config.yaml' })
 })

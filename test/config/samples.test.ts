@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import test from 'ava'
@@ -7,16 +6,14 @@ import { resolveSettings } from '#src/config/load.js'
 import { type Config, required, settingKeys, settingOf } from '#src/config/settings.js'
 import type { DeepPartial } from '../helpers/config.js'
 import { readText } from '../helpers/repository.js'
+import { runCommand } from '../helpers/run-command.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, keysOf, load, problemsOf } from './given.js'
 
 const root = new URL('../../', import.meta.url)
 
-test('the README, docs/reference/configuration.md, config/ and the chart agree with the settings table', t => {
-  const { status, stderr } = spawnSync(process.execPath, ['scripts/reference.js', '--check'], {
-    cwd: root,
-    encoding: 'utf8'
-  })
+test('the README, docs/reference/configuration.md, config/ and the chart agree with the settings table', async t => {
+  const { status, stderr } = await runCommand([process.execPath, 'scripts/reference.js', '--check'], { cwd: root })
   t.deepEqual({ status, stderr }, { status: 0, stderr: '' })
 })
 

@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import os from 'node:os'
-import { promisify } from 'node:util'
 import test from 'ava'
+import { runCommand } from '../helpers/run-command.js'
 import { logIn, refresh, start, userInfo } from './setup.js'
 
 test("the discovery document lists the demo's own endpoints and the features that the demo supports", async t => {
@@ -95,7 +94,6 @@ test('a program that starts a demo prints nothing during a whole session', async
     const statuses = answers.map(({ status, statusCode }) => statusCode ?? status).join()
     if (statuses !== '200,200,200,400,200,400') throw new Error(statuses)
     await demo.close()`
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
-  t.is(stdout, '')
-  t.is(stderr, '')
+  const result = await runCommand([process.execPath, '--input-type=module', '--eval', script])
+  t.deepEqual(result, { status: 0, stdout: '', stderr: '' })
 })

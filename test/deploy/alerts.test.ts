@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { readText, readYaml, repository } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
+import { runCommand } from '../helpers/run-command.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0
@@ -12,17 +13,17 @@ const withPromtool = testWhere(hasPromtool, 'promtool is not installed')
 
 const folder = join(repository, 'deploy', 'monitoring')
 
-function promtool(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' })
+async function promtool(...args: string[]) {
+  const { status, stdout, stderr } = await runCommand(['promtool', ...args], { cwd: folder })
   return { status, output: `${stdout}${stderr}` }
 }
 
-withPromtool('promtool finds no fault in the alerts, and each fires in the situation that it is for', t => {
+withPromtool('promtool finds no fault in the alerts, and each fires in the situation that it is for', async t => {
   for (const args of [
     ['check', 'rules', 'alerts.yaml'],
     ['test', 'rules', 'alerts-test.yaml']
   ]) {
-    const { status, output } = promtool(...args)
+    const { status, output } = await promtool(...args)
     t.is(status, 0, output)
   }
 })
@@ -42,7 +43,7 @@ withPromtool('promtool can parse every expression of the dashboard', async t => 
   }))
   const file = { groups: [{ name: 'dashboard', rules }] }
   const rulesFolder = await tempFolder(t, { 'dashboard.json': JSON.stringify(file) })
-  const { status, output } = promtool('check', 'rules', join(rulesFolder, 'dashboard.json'))
+  const { status, output } = await promtool('check', 'rules', join(rulesFolder, 'dashboard.json'))
   t.is(status, 0, output)
   t.regex(output, new RegExp(`${expressions.length} rules found`))
 })

@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import test from 'ava'
 import { systemClock } from '#src/base/clock.js'
 import { createKeyring } from '#src/cookie/keyring.js'
@@ -8,6 +6,8 @@ import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { repository } from '../helpers/repository.js'
+import { runCommand } from '../helpers/run-command.js'
 import { leaseFor, recordOf, underLease } from './replicas.js'
 
 async function setUp(t: { teardown(end: () => unknown): void }, settings: TestSettings = {}) {
@@ -55,9 +55,8 @@ test('the Redis client is loaded only if redis.url is set', async t => {
     console.log(loaded.some(path => path.includes('ioredis')))
     process.exit()`
   const run = async (redisUrl: string) => {
-    const args = ['--input-type=module', '--eval', script(redisUrl)]
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: new URL('../..', import.meta.url) })
-    return stdout.trim()
+    const command = [process.execPath, '--input-type=module', '--eval', script(redisUrl)]
+    return (await runCommand(command, { cwd: repository })).stdout.trim()
   }
   t.is(await run('undefined'), 'false')
   t.is(await run("parseRedisUrl('redis://127.0.0.1:1')"), 'true')

@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { testConfig, unreachableIdp } from '../../helpers/config.js'
+import { runCommand } from '../../helpers/run-command.js'
 import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 
@@ -19,7 +18,7 @@ import { serve } from '#src/server/serve.js'
 // koa-session is the only package that imports crc, which is a CommonJS module.
 const isLoaded = () => Object.keys(createRequire(import.meta.url).cache).some(file => /node_modules.crc/.test(file))
 await serve(JSON.parse(process.argv[1]))
-for (let tenths = 0; tenths < (process.argv[2] ? 100 : 5) && !isLoaded(); tenths++) {
+for (let tenths = 0; tenths < (process.argv[2] ? 600 : 5) && !isLoaded(); tenths++) {
   await new Promise(resolve => setTimeout(resolve, 100))
 }
 console.log(isLoaded())
@@ -31,7 +30,7 @@ test('what custom routes need is loaded before the first request, and only if th
   for (const path of [undefined, extension]) {
     const config = testConfig(unreachableIdp, { extension: path })
     const args = ['--input-type=module', '-e', program, JSON.stringify(config), ...(path ? [path] : [])]
-    const { stdout } = await promisify(execFile)(process.execPath, args)
+    const { stdout } = await runCommand([process.execPath, ...args])
     t.is(stdout.trim().split('\n').at(-1), String(path !== undefined))
   }
 })
