@@ -212,13 +212,13 @@ export function createFairQueue(given: Pick<QueueLimits, 'inProgress' | 'waiting
      */
     wait(turn: Turn, limitMs: number): Promise<boolean> {
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => giveUp(turn, new QueueError('timeout')), limitMs)
-        timer.unref()
-        turn.settle = outcome => {
+        const timer = setTimeout(() => giveUp(turn, new QueueError('timeout')), limitMs).unref()
+        const settle: Turn['settle'] = outcome => {
           clearTimeout(timer)
           if (outcome instanceof QueueError) reject(outcome)
           else resolve(outcome)
         }
+        turn.settle = settle
       })
     },
     /** Call this function when the body of an upload was sent. Other calls do not need it. */

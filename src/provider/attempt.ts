@@ -44,8 +44,8 @@ export interface TransportResponse {
 /** The time limit of a call. An AbortSignal would add about 3 % to the CPU time of a call. */
 export interface CallLimit {
   isExceeded: boolean
-  /** Aborts the request in progress. */
-  abort: () => void
+  /** The request in progress. */
+  request: { destroy(): unknown } | undefined
 }
 
 export function createAttempt(agents: Pick<Agents, 'for'>) {
@@ -136,7 +136,7 @@ function exchange(got: Got, { url, headers, form }: TransportRequest, limit: Cal
       ...(headers && { headers: { ...headers } }),
       ...(form && { form: { ...form } })
     })
-    limit.abort = () => stream.destroy()
+    limit.request = stream
     const chunks: Buffer[] = []
     let bytes = 0
     stream.on('data', (chunk: Buffer) => {

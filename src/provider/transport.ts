@@ -54,12 +54,12 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   async function send(request: TransportRequest): Promise<TransportResponse> {
     const { endpoint } = request
     const record = startRecord(endpoint)
-    const limit: CallLimit = { isExceeded: false, abort() {} }
+    const limit: CallLimit = { isExceeded: false, request: undefined }
     // A response that arrived in time may contain the only copy of a new token, so Node gets time to read the response.
     const limitMs = request.timeoutMs ?? timeoutMs
     const exceed = () => {
       limit.isExceeded = true
-      limit.abort()
+      limit.request?.destroy()
     }
     const cancelTimer = afterLimit(limitMs, exceed, clock)
     let release: (() => void) | undefined
