@@ -95,7 +95,7 @@ export async function serve(
   ignoreStops(server, serverOptions)
   const connections = watchConnections(server, clientLimits)
   limitBodyTimes(server, clientLimits)
-  respondToClientErrors(server, pipelining, log, services.pages)
+  respondToClientErrors(server, pipelining, log, services)
   let gateways: ForwardAuthServer | undefined
   const { port, scrapes } = await openListeners().catch(async (error: unknown) => {
     await Promise.all([closeServer(server), gateways?.close(0)])

@@ -124,7 +124,7 @@ test('during an outage, the page stays as it is, offers a sign-in after 30 secon
   t.is(context.pages().length, 1)
 })
 
-test('a browser whose cookies are too large gets a page that lists them', async (t, visit) => {
+test('a browser whose cookies are too large gets a page that lists them, and one whose URL is too long another page', async (t, visit) => {
   const { url } = await deploy(t)
   const { page, context } = await visit()
   const cookies = Array.from({ length: 9 }, (_, index) => ({
@@ -138,7 +138,15 @@ test('a browser whose cookies are too large gets a page that lists them', async 
   const items = await page.getByRole('listitem').allTextContents()
   t.is(items[0], 'other_app_8: 3,920')
   t.is(items.length, 9)
+  t.is(await page.getByRole('link').count(), 1)
   await context.clearCookies()
   await page.getByRole('link', { name: 'Try again' }).click()
   await page.getByRole('heading', { name: 'Home' }).waitFor()
+  for (const few of [[], cookies.slice(0, 1)]) {
+    await context.addCookies(few)
+    t.is((await page.goto(`${url}search?q=${'y'.repeat(40_000)}`))?.status(), 431)
+    await page.getByRole('heading', { name: 'The request is too large' }).waitFor()
+    await page.getByRole('link', { name: 'Go to the start page' }).click()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
+  }
 })

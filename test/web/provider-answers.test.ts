@@ -10,7 +10,7 @@ import {
   type TestServer,
   type TestServerOptions
 } from '../helpers/server.js'
-import { afterAnHour, authorize, followToCallback, guarded, parameter, withParameters } from './support.js'
+import { afterAnHour, authorize, expired, followToCallback, guarded, parameter } from './support.js'
 
 const scopes = {
   scopes: ['openid', 'read', 'write'],
@@ -53,13 +53,6 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   })
 }
-
-const expired = (callbackUrl: string) =>
-  withParameters(callbackUrl, {
-    code: undefined,
-    error: 'temporarily_unavailable',
-    error_description: 'authentication_expired'
-  })
 
 test('Keycloak: a login whose page has expired starts once more by itself, with the same prompt and path, and not twice', async t => {
   const { browser, idp, logs } = await start(t, 'single')

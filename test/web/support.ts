@@ -55,6 +55,12 @@ export async function authorize(
   return back
 }
 
+/** Returns the callback URL that Keycloak opens in a tab whose login page has expired, because another tab has signed in. */
+export function expired(callbackUrl: string): string {
+  const error = { error: 'temporarily_unavailable', error_description: 'authentication_expired' }
+  return withParameters(callbackUrl, { code: undefined, ...error })
+}
+
 /** Follows the redirects of a callback that has started the login again, and returns the new callback URL. */
 export async function followToCallback(browser: Browser, { statusCode, headers }: BrowserResponse): Promise<string> {
   const { location = '' } = headers

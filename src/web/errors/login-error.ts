@@ -8,6 +8,7 @@ import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { ProviderError } from '../../provider/provider-error.js'
 import { signInUrl } from '../request/returning.js'
+import { ERRORS, type ErrorCode } from './error-codes.js'
 import { HttpError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'notNeeded' | 'failed' }>
@@ -87,14 +88,6 @@ export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | u
   return new HttpError('session_cookie_missing', { diagnosis: { reasons, startedAt } })
 }
 
-const PROVIDER_FAILURES = [
-  'consent_required',
-  'client_rejected',
-  'provider_refused',
-  'provider_timeout',
-  'provider_unreachable'
-] as const
-
 /**
  * Returns the response for a request that the identity provider did not handle.
  * @param unreachableStatus the status if the server could not connect to the provider, or lost the connection
@@ -102,7 +95,8 @@ const PROVIDER_FAILURES = [
 export function providerFailure(cause: ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
   const { reason } = cause
   if (reason === 'provider_throttled' || reason === 'queue_full') return providerThrottled(cause)
-  const error = PROVIDER_FAILURES.find(known => known === reason) ?? 'provider_invalid_response'
+  // A reason that is no code of a response means that the response of the provider cannot be used.
+  const error = reason in ERRORS ? (reason as ErrorCode) : 'provider_invalid_response'
   return new HttpError(error, { cause, ...(error === 'provider_unreachable' && { status: unreachableStatus }) })
 }
 

@@ -1,12 +1,14 @@
 /**
  * Responds to requests that are malformed, have headers that are too large, or do not arrive in time. The body has the
- * same format as that of every other error response, and the connection is closed. A browser with too many cookies gets a page.
+ * same format as that of every other error response, and the connection is closed. A browser with too many cookies, or a long URL,
+ * gets a page.
  */
 import { type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import type { Pages, SentCookie } from '../../pages/index.js'
+import type { SentCookie } from '../../pages/index.js'
 import { ERRORS, type ErrorCode } from '../errors/error-codes.js'
+import type { Services } from '../middleware-services.js'
 import { requestIdOf } from '../request/request.js'
 import type { Pipelining } from './arrivals.js'
 
@@ -19,8 +21,10 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
 // Without a time limit, a client that never closes its side would keep the socket open.
 const LINGER_MS = 1000
 
-/** @param pages undefined if only programs send requests */
-export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger, pages?: Pages): void {
+type Site = Pick<Services, 'pages' | 'site'>
+
+/** @param site undefined if only programs send requests */
+export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger, site?: Site): void {
   const rejected = new WeakSet<Socket>()
 
   server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, stream) => {
@@ -39,7 +43,7 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     const fields = { request_id: requestId, status: ERRORS[code][0], error_code: code, reason: error.code }
     log.debug({ event: 'client_error', ...fields }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
-      const page = code === 'headers_too_large' && pages ? pageOf(pages, error.rawPacket, requestId) : undefined
+      const page = code === 'headers_too_large' && site ? pageOf(site, error.rawPacket, requestId) : undefined
       if (socket.writable) socket.end(page ?? responseOf(code, requestId))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
@@ -67,14 +71,18 @@ function rawResponse(error: ErrorCode, body: string, requestId: string, lines: r
 
 const MAX_LISTED = 10
 
+// With half of the limit of all headers, the URL is the reason, and not the cookies.
+const LONG_URL = /^[A-Z]+ \S{16384}/
+
 /**
- * Returns the page for a browser whose cookies are too large, or undefined for a program. The request was not parsed, and of a request
- * that arrived in several parts, only the last part is known.
+ * Returns the page for a browser whose cookies or whose URL are too large, or undefined for a program. The request was not parsed, and of
+ * a request that arrived in several parts, only the last part is known.
  */
-function pageOf(pages: Pages, packet: Buffer | undefined, requestId: string): string | undefined {
+function pageOf({ pages, site }: Site, packet: Buffer | undefined, requestId: string): string | undefined {
   const text = packet?.toString('latin1') ?? ''
-  const cookies = largestCookies(text)
-  if (cookies.length === 0 || /^accept:(?!.*text\/html)/im.test(text)) return undefined
+  const cookies = LONG_URL.test(text) ? [] : largestCookies(text)
+  const [, accept] = /^accept: *(.*)/im.exec(text) ?? []
+  if (!(accept?.includes('text/html') ?? cookies.length > 0)) return undefined
   const [, accepted = ''] = /^accept-language: *([\w,;=.* -]{1,200})/im.exec(text) ?? []
   const error = 'headers_too_large'
   const [status, description] = ERRORS[error]
@@ -85,7 +93,8 @@ function pageOf(pages: Pages, packet: Buffer | undefined, requestId: string): st
     isSignedIn: false,
     canOpenAgain: true,
     signInPath: '',
-    homePath: undefined
+    // The start page would get the same cookies.
+    homePath: cookies.length === 0 && site.hasStartPage ? site.homePath : undefined
   }
   const body = pages.errorPage({ ...shared, status, error, description, cookies }, language)
   return rawResponse(error, body, requestId, [

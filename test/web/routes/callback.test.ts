@@ -12,6 +12,7 @@ import { openCallback, signIn, startLogin, startTestServer, type TestServer } fr
 import { words } from '../../helpers/words.js'
 import {
   authorize,
+  expired,
   followToCallback,
   guarded,
   httpsCallbackUrl,
@@ -91,8 +92,10 @@ for (const [reason, lose] of Object.entries(strays)) {
     const server = await startReturning(t)
     const { browser, back, idp, calls, session, logs } = server
     lose(server)
-    const response = await openCallback(browser, back)
-    t.deepEqual([response.statusCode, response.headers.location, response.setCookies], [303, '/after', []])
+    for (const url of [back, expired(back)]) {
+      const response = await openCallback(browser, url)
+      t.deepEqual([response.statusCode, response.headers.location, response.setCookies], [303, '/after', []])
+    }
     t.is(idp.tokenRequests.length, calls)
     t.is(sessionHeader(browser), session)
     t.like(logs.first('login_not_needed'), { level: 'info', reason })
@@ -105,6 +108,8 @@ for (const [reason, lose] of Object.entries(strays)) {
     lose(server)
     const cookie = browser.cookies.value(loginCookieName)
     const started = await openCallback(browser, back)
+    const ofExpiredPage = await openCallback(browser, expired(back))
+    t.is(ofExpiredPage.headers.location, started.headers.location)
     const again = await followToCallback(browser, started)
     t.is(idp.requestsTo('authorize').at(-1)?.query.prompt, 'login')
     if (cookie !== undefined) t.is(browser.cookies.value(loginCookieName), cookie, 'the login cookie of the browser')
@@ -143,21 +148,6 @@ for (const [reason, lose] of Object.entries(strays)) {
     t.deepEqual(page.setCookies, [])
     t.is(idp.requestsTo('authorize').length, 1)
     t.is(idp.tokenRequests.length, 1)
-  })
-
-  test(`${reason}: a login page of the provider that expired leads to the path of the login, or to a new login`, async t => {
-    const server = await startReturning(t)
-    const { browser, newBrowser, idp, calls } = server
-    const isExpired = { code: undefined, error: 'temporarily_unavailable', error_description: 'authentication_expired' }
-    const stranger = newBrowser()
-    const backs = [server.back, await startLogin(stranger, '/own')].map(back => withParameters(back, isExpired))
-    lose(server)
-    const page = await openCallback(browser, String(backs[0]))
-    t.deepEqual([page.statusCode, page.headers.location], [303, '/after'])
-    lose({ ...server, browser: stranger })
-    const again = await followToCallback(stranger, await openCallback(stranger, String(backs[1])))
-    t.is(idp.tokenRequests.length, calls)
-    t.is((await openCallback(stranger, again)).headers.location, '/own')
   })
 
   test(`${reason}: an error of the provider, a wrong issuer, an old login, and a request that is no navigation get a page`, async t => {
