@@ -106,6 +106,8 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>) {
         return Buffer.concat([VERSION_BYTE, id, iv, ciphertext, cipher.getAuthTag()])
       })
     },
+    /** Returns the length of the string that `seal` returns. */
+    lengthOf: (plaintext: Buffer): number => Math.ceil((4 * (MIN_LENGTH + plaintext.length)) / 3),
     /** True if `sealed` names the key of the newest secret. Does not decrypt it. */
     isNewest: (sealed: string): boolean => bytesOf(sealed.slice(0, 8)).subarray(1, KEY_ID_END).equals(keys().newest.id),
     /**

@@ -23,7 +23,6 @@ import { decodeSession, encodeSession, MAX_CONTENT_BYTES } from './session-conte
 import {
   activeAt,
   type CookieSession,
-  isKeptInRedis,
   MAX_STORED_BYTES,
   type SessionFields,
   type SessionRecord,
@@ -148,9 +147,8 @@ export function createSessionCookie(options: SessionCookieOptions) {
      */
     seal(record: SessionRecord): string[] {
       const plaintext = encodeSession(record, endOf(record.loggedInAt, activeAt(record)))
-      let sealed = sealer.seal(plaintext, name)
-      if (isKeptInRedis(record)) return splitIntoChunks(sealed)
-      if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
+      const fitsIntoOne = sealer.lengthOf(plaintext) <= SINGLE_COOKIE_LENGTH
+      const sealed = sealer.seal(fitsIntoOne ? plaintext : deflateSync(plaintext), name)
       // A session that compresses well can fit into the cookies and still exceed the limit for decompression. `open` would then
       // reject it.
       if (sealed.length > MAX_VALUE_LENGTH || plaintext.length > MAX_CONTENT_BYTES) {
