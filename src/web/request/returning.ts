@@ -81,7 +81,8 @@ export function returnToOf(ctx: Context, { site, log }: Pick<Services, 'site' | 
   if (login) return login.returnTo
   // A login never returns to a route of this server.
   if (isAuthPath(ctx.path)) return '/'
-  const onChange = () => noteChangedPath(ctx, log)
+  // Only these pages have a sign-in. Scanners get 400 or 404 for unsafe paths all the time.
+  const onChange = () => (ctx.status === 401 || ctx.status >= 500) && noteChangedPath(ctx, log)
   // `originalUrl`, because an application that mounts another one shortens `url`.
   if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl, onChange)
   const referer = ctx.get('Referer')

@@ -98,6 +98,7 @@ test('the login returns to a safe path of this server only, and return_to_raw ta
 test('the log says that a return path was changed, and which parameters were ignored', async t => {
   const rules = ['GET /api/delete/** http://127.0.0.1:9/** no-links']
   const { browser, logs } = await startTestServer(t, { settings: { apiProxy: { rules } } })
+  t.is((await browser.navigate('//evil.example/x')).statusCode, 404)
   for (const query of [
     '',
     'return_to',
