@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
-import { environmentWithEndpoints, startProgram } from '../helpers/program.js'
+import { defaultCommand, environmentWithEndpoints, startProgram } from '../helpers/program.js'
 import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { runCommand } from '../helpers/run-command.js'
@@ -28,25 +28,6 @@ const SAVE_AGAIN_MS = 15_000
 // A demo takes a second longer to start, so these tests use none.
 const idp = { ...unreachableIdp, clientSecret: 'Zx8cVb5nMq1wEr4t', issuer: '' }
 const settings = environmentWithEndpoints(idp, defaultCallbackUrl)
-
-/** Runs the program without this process's environment. */
-async function launch(t: ExecutionContext, args: readonly string[], routes = '', env: object = settings) {
-  const cwd = await tempFolder(t, { 'routes.mjs': routes })
-  const child = spawn(process.execPath, [program, ...args], { cwd, env: { ...env } })
-  t.teardown(() => child.kill('SIGKILL'))
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
-  return { child, ended, output: collect(child), cwd }
-}
-
-function collect(child: ChildProcessWithoutNullStreams) {
-  const text = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (chunk: string) => {
-      text[name] += chunk
-    })
-  }
-  return text
-}
 
 /** Starts the program with a module that adds routes. */
 async function startWithRoutes(t: ExecutionContext, routes: string, ...args: string[]) {
@@ -93,11 +74,19 @@ test('with --watch, a change of a module that adds routes restarts the server, a
   const routes = (text: string) => `import { text } from './text.mjs'
 export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${text} ' + text })`
   const args = ['--watch', '--extension', 'routes.mjs', '--log-level', 'info']
-  const { child, ended, output, cwd } = await launch(t, args)
+  const cwd = await tempFolder(t, { 'routes.mjs': '' })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: settings })
+  const ended = once(child, 'close')
   t.teardown(async () => {
     child.kill('SIGTERM')
     await ended
   })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      output[name] += chunk
+    })
+  }
   const url = () => {
     const line = output.stdout.split('\n').findLast(line => line.includes('"server_started"'))
     return line === undefined ? 'http://127.0.0.1:1' : (JSON.parse(line).url as string)
@@ -122,19 +111,20 @@ export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${t
   await save('routes.mjs', routes('first'), 'first one')
   await save('text.mjs', "export const text = 'two'", 'first two')
   child.kill('SIGTERM')
-  t.deepEqual(await ended, { code: 0, signal: null })
+  t.deepEqual(await ended, [0, null])
   await t.throwsAsync(fetch(url()), undefined, 'the server has stopped, too')
 })
 
 test('a module that throws ends the program with one sentence and exit code 1, and a missing module with exit code 2', async t => {
+  const cwd = await tempFolder(t, { 'routes.mjs': 'nothing()' })
   for (const [module, code, message] of [
     ['routes.mjs', 1, 'not start routes.mjs (setting extension) cannot be run'],
     ['rutes.mjs', 2, 'extension (flag --extension) no such file']
   ] as const) {
-    const { ended, output } = await launch(t, ['--extension', module], 'nothing()')
-    t.deepEqual(await ended, { code, signal: null })
-    carries(t, output.stderr, message)
-    if (code === 1) t.is(output.stderr.indexOf('\n'), output.stderr.length - 1)
+    const { status, stderr } = await runCommand([...defaultCommand, '--extension', module], { cwd, env: settings })
+    t.is(status, code)
+    carries(t, stderr, message)
+    if (code === 1) t.is(stderr.indexOf('\n'), stderr.length - 1)
   }
 })
 
@@ -159,10 +149,10 @@ test('the program requires the same version of Node as package.json', t => {
 })
 
 test('a reader that closes the pipe causes no error message', async t => {
-  const { child, ended, output } = await launch(t, ['config'], '', {})
-  child.stdout.destroy()
-  t.deepEqual(await ended, { code: 2, signal: null })
-  t.notRegex(output.stderr, /EPIPE/)
+  const command = ['sh', '-c', '{ "$@"; echo "ended with $?" >&2; } | true', 'sh', ...defaultCommand, 'config']
+  const { stderr } = await runCommand(command, { cwd: await tempFolder(t), env: {} })
+  t.regex(stderr, /ended with 2\n$/)
+  t.notRegex(stderr, /EPIPE/)
 })
 
 const onFullDisk = testWhere(existsSync(FULL), `no ${FULL}`)

@@ -139,21 +139,18 @@ const loadPort = `import(${settingsModule}).then(async ({ loadConfig }) => {
   return { port: config.port, ran: globalThis.ran === true, cwd: process.cwd() }
 })`
 
-test('options of cosmiconfig in the working directory are neither read nor run', async t => {
-  const cwd = await tempFolder(t, foreign)
-  const code = `${loadPort}.then(found => console.log(JSON.stringify(found)))`
-  const { stdout } = await runCommand([process.execPath, '-e', code], { cwd })
-  t.deepEqual(JSON.parse(stdout), { port: 9000, ran: false, cwd: await realpath(cwd) })
-})
-
-test('options of cosmiconfig in the working directory are neither read nor run in a worker thread', async t => {
-  const cwd = await tempFolder(t, foreign)
-  const code = `const { Worker } = require('node:worker_threads')
-    new Worker(${JSON.stringify(`const { parentPort } = require('node:worker_threads'); ${loadPort}.then(found => parentPort.postMessage(found))`)}, { eval: true })
-      .on('message', found => console.log(JSON.stringify(found)))`
-  const { stdout } = await runCommand([process.execPath, '-e', code], { cwd })
-  t.deepEqual(JSON.parse(stdout), { port: 9000, ran: false, cwd: await realpath(cwd) })
-})
+const print = 'found => console.log(JSON.stringify(found))'
+const post = JSON.stringify(`${loadPort}.then(found => require('worker_threads').parentPort.postMessage(found))`)
+for (const [where, code] of Object.entries({
+  '': `${loadPort}.then(${print})`,
+  ' in a worker': `new (require('worker_threads').Worker)(${post}, { eval: true }).on('message', ${print})`
+})) {
+  test(`options of cosmiconfig in the working directory are neither read nor run${where}`, async t => {
+    const cwd = await tempFolder(t, foreign)
+    const { stdout } = await runCommand([process.execPath, '-e', code], { cwd })
+    t.deepEqual(JSON.parse(stdout), { port: 9000, ran: false, cwd: await realpath(cwd) })
+  })
+}
 
 test('a package.json that is given by name is accepted with and without settings', async t => {
   const configFile = 'other/package.json'
