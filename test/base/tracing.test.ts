@@ -163,7 +163,7 @@ test('without the SDK, the server runs, and a warning says what to install', asy
 })
 
 test('if the collector cannot be reached, the log says so once, and the server works and stops in time', async t => {
-  const env = { ...exportTo({ url: 'http://127.0.0.1:9' }), OTEL_EXPORTER_OTLP_TIMEOUT: '500' }
+  const env = { ...exportTo({ url: 'http://127.0.0.1:9' }), OTEL_EXPORTER_OTLP_TIMEOUT: '1500' }
   const { program, browser } = await start(t, env)
   await signIn(browser)
   const { msg } = await program.logged('tracing_problem')

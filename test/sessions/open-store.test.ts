@@ -6,6 +6,7 @@ import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { PATIENT } from '../helpers/redis-clock.js'
 import { repository } from '../helpers/repository.js'
 import { runCommand } from '../helpers/run-command.js'
 import { leaseFor, recordOf, underLease } from './replicas.js'
@@ -13,7 +14,7 @@ import { leaseFor, recordOf, underLease } from './replicas.js'
 async function setUp(t: { teardown(end: () => unknown): void }, settings: TestSettings = {}) {
   const config = testConfig(unreachableIdp, settings)
   const keyring = createKeyring([config.session.secret])
-  const stores = createStores(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
+  const stores = createStores(config, { keyring, clock: systemClock, log: (await collectLogs()).log, timing: PATIENT })
   t.teardown(() => stores.close())
   return stores
 }

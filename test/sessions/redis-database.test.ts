@@ -3,7 +3,7 @@ import { parseRedisUrl, type RedisUrl } from '#src/config/types/redis-url.js'
 import { RedisDatabaseError, requireDatabase } from '#src/sessions/index.js'
 import { openRedisClient } from '#src/sessions/redis/redis-client.js'
 import { eventually } from '../helpers/eventually.js'
-import { startRedis, testWithRedis as test } from '../helpers/redis.js'
+import { startRedis, serialTestWithRedis as test } from '../helpers/redis.js'
 import { startTestServer } from '../helpers/server.js'
 
 const noTls = { caFile: undefined, certFile: undefined, keyFile: undefined, serverName: undefined }
