@@ -85,10 +85,10 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
   }
 
   /** Reads and remembers the cell of a session. */
-  async function readCell(session: SessionKey, isWhole: boolean): Promise<SessionCell | undefined> {
-    const snapshot = await cells.read(session, isWhole)
+  async function readCell({ id, key }: SessionKey, isWhole: boolean): Promise<SessionCell | undefined> {
+    const snapshot = await cells.read({ id, key }, isWhole)
     if (snapshot.isUnreadable) throw new StoreUnavailableError('unreadable')
-    memory.see(session.id, snapshot)
+    memory.see(id, snapshot)
     return snapshot.content
   }
 
