@@ -242,8 +242,7 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
     failures++
     if (failures >= FAILED_SUBSCRIPTIONS && commands.status === 'ready') failed(lastError)
   })
-  const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), PING_INTERVAL_MS)
-  heartbeat.unref()
+  const heartbeat = setInterval(() => subscriber.ping().catch(ignore), PING_INTERVAL_MS).unref()
   return () => {
     clearInterval(heartbeat)
     subscriber.disconnect()

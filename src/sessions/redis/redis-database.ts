@@ -32,10 +32,8 @@ export async function requireDatabase({ redis }: Pick<Config, 'redis'>): Promise
       { cause: error }
     )
   } finally {
-    await opening?.then(
-      client => client.close(),
-      () => {}
-    )
+    const client = await opening?.catch(() => undefined)
+    await client?.close()
   }
 }
 

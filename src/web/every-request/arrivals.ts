@@ -190,8 +190,7 @@ export function limitBodyTimes(server: Server, limits: ClientLimits): void {
       )
   }
 
-  const checking = setInterval(check, connectionsCheckingInterval)
-  checking.unref()
+  const checking = setInterval(check, connectionsCheckingInterval).unref()
   server.once('close', () => clearInterval(checking))
 }
 
@@ -231,8 +230,7 @@ export function ignoreStops(server: Server, limits: ClientLimits): void {
   // which they were started, so this timer runs before Node's.
   server.prependListener('listening', () => {
     checkedAt.push(performance.now())
-    const timer = setInterval(setLimits, connectionsCheckingInterval)
-    timer.unref()
+    const timer = setInterval(setLimits, connectionsCheckingInterval).unref()
     server.once('close', () => clearInterval(timer))
   })
 }

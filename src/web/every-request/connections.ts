@@ -73,8 +73,7 @@ export function watchConnections(server: Server, { unreadTimeout, connectionsChe
           socket.setTimeout(0)
         }
       }
-    }, connectionsCheckingInterval)
-    timer.unref()
+    }, connectionsCheckingInterval).unref()
     server.once('close', () => clearInterval(timer))
   }
 
