@@ -145,9 +145,6 @@ export const traefik: Gateway = {
     return runGateway(t, port, { command: await buildGoProgram(traefikProgram), args })
   },
   exceptions: {
-    // The rule for pages does not look at the method, and all other requests get the response of forward-auth.
-    'a user who is not signed in sends a form with 3 headers of Fetch Metadata': '302 with , the back end is not asked',
-    'a user who is not signed in sends a form with 0 headers of Fetch Metadata': '401 with , the back end is not asked',
     // Traefik 3.7.12 removes the first four headers if `aliasHeadersStrategy` is set.
     'Author.ization': 'the internal token alone, Author.ization',
     Author_ization: 'the internal token alone, Author_ization',
