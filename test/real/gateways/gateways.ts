@@ -153,7 +153,12 @@ export const traefik: Gateway = {
     // Go joins a folded line to the value of the header before it.
     'Authorization on a folded line': 'the internal token alone, X-A',
     // Traefik merges slashes in every request (`sanitizePath`).
-    'a user who is not signed in opens /x//y, and signs in': '200, /x/y'
+    'a user who is not signed in opens /x//y, and signs in': '200, /x/y',
+    // Traefik cannot respond with a page of its own.
+    'a user who is not signed in sends a form with 3 headers of Fetch Metadata':
+      '401, without a page, the back end is not asked',
+    'a user who is not signed in sends a form with 0 headers of Fetch Metadata':
+      '401, without a page, the back end is not asked'
   }
 }
 
