@@ -218,6 +218,7 @@ export function createFairQueue(given: Pick<QueueLimits, 'inProgress' | 'waiting
           if (outcome instanceof QueueError) reject(outcome)
           else resolve(outcome)
         }
+        // V8 creates a function that is assigned to a property in the old generation, so it is a variable first.
         turn.settle = settle
       })
     },

@@ -51,11 +51,12 @@ interface CallbackRequest {
 /**
  * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` contains the cookie values
  * - `restart`: the login cannot be completed, so the browser must begin it once more, with the same `prompt`. `why` is `pageExpired`
- *   if the login page of the provider expired
+ *   if the login page of the provider expired and the login cookie is right
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `notNeeded`: the login cannot be completed, but the browser is signed in
  * - `foreign`: this deployment did not create the state
- * - `unbound`, `otherBrowser`, `expired`: as in `StrayLogin`, if the login was not started again
+ * - `unbound`, `otherBrowser`, `expired`: as in `StrayLogin`, if the login was not started again. Also `otherBrowser` instead of `unbound`
+ *   if the provider returned an error
  * - `otherIssuer`: the response came from another identity provider
  * - `notAuthorized`: the identity provider returned an error instead of a code
  * - `codeRejected`: the identity provider rejected the code
@@ -144,7 +145,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     const { response, session } = request
     const live = await currentSession(session)
     if (response.kind === 'error' && !response.isExpired) {
-      // Nobody has signed in, so a missing login cookie is not the reason.
+      // The provider has signed in no user, so do not return `unbound`, whose page says that the sign-in worked.
       if (kind !== 'expired') return { kind: 'otherBrowser' }
       return { kind: live ? 'kept' : kind }
     }

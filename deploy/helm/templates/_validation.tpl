@@ -31,9 +31,9 @@ name a path and a pattern.
 {{- if and $values.autoscaling.enabled (gt (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
 {{- fail (printf "autoscaling.minReplicas is %d, which is more than autoscaling.maxReplicas (%d)." (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
 {{- end -}}
-{{- $shutdown := add $values.shutdown.delay $values.shutdown.grace -}}
-{{- if le (int $values.terminationGracePeriodSeconds) (int $shutdown) -}}
-{{- fail (printf "terminationGracePeriodSeconds is %d. It must be longer than shutdown.delay and shutdown.grace together (%d), because Kubernetes would otherwise kill the server during a refresh." (int $values.terminationGracePeriodSeconds) (int $shutdown)) -}}
+{{- $shutdown := add $values.shutdown.delay $values.shutdown.grace 3 -}}
+{{- if lt (int $values.terminationGracePeriodSeconds) (int $shutdown) -}}
+{{- fail (printf "terminationGracePeriodSeconds is %d. It must be at least %d, which is 3 seconds longer than shutdown.delay and shutdown.grace together, because Kubernetes would otherwise kill the server during a refresh." (int $values.terminationGracePeriodSeconds) (int $shutdown)) -}}
 {{- end -}}
 {{- if and $values.wwwroot.configMap $values.wwwroot.image -}}
 {{- fail "wwwroot.configMap and wwwroot.image exclude each other. Set only one of them." -}}

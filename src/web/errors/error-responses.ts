@@ -79,7 +79,7 @@ export function errors(services: Services): Middleware {
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
     const returnTo = returnToOf(ctx, services)
-    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnTo, nextPrompt(ctx, error)) }
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnTo, nextPrompt(ctx, httpError)) }
     const details = {
       ...shared,
       homePath: hasStartPage ? homePath : undefined,
@@ -111,11 +111,11 @@ export function errors(services: Services): Middleware {
    * way again, and the user could never choose another account. Unless the access list has refused the account, the operator's own
    * prompt stays, because some providers need it, except `none`, with which the provider never asks the user.
    */
-  function nextPrompt(ctx: Context, error: string): string | undefined {
+  function nextPrompt(ctx: Context, { error, status }: HttpError): string | undefined {
     if (REFUSED_BY_ACCESS_LIST.has(error)) return 'login'
     const { prompt } = notesOf(ctx).login ?? {}
     const { prompt: configured = 'none' } = config.platform.authorizationParams ?? {}
-    return REFUSED_ELSEWHERE.has(error) && configured === 'none' ? (prompt ?? 'login') : prompt
+    return REFUSED_ELSEWHERE.has(`${status} ${error}`) && configured === 'none' ? (prompt ?? 'login') : prompt
   }
 
   /**
@@ -144,7 +144,8 @@ function formOf(ctx: Context, { status }: HttpError): ErrorDetails['form'] {
 }
 
 const REFUSED_BY_ACCESS_LIST = new Set(['account_not_allowed', 'insufficient_user_authentication'])
-const REFUSED_ELSEWHERE = new Set(['access_denied', 'provider_refused', 'upstream_unauthorized'])
+// With status 502, `provider_refused` is about this server, and not about the account.
+const REFUSED_ELSEWHERE = new Set(['403 access_denied', '400 provider_refused', '502 upstream_unauthorized'])
 
 // Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
 const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']

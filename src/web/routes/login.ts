@@ -41,13 +41,14 @@ export function login(services: Services): Middleware {
       throw sessionCookieMissing(ctx.host !== callbackHost, otherLoopbackName(ctx, callbackHost))
     }
     metrics.count('logins_started_total')
-    const ignored_parameters = [...parameters.keys()].filter(name => !PARAMETERS.includes(name))
+    const ignored_parameters = [...parameters.keys()].filter(name => UNKNOWN_PARAMETER.test(name))
     requestLog(ctx, log).debug({ event: 'login_started', ignored_parameters }, 'login started')
     redirect(ctx, location)
   }
 }
 
-const PARAMETERS = ['return_to', 'prompt', 'restarted']
+// Anything else is not the name of a parameter, but perhaps a value without a name, such as an e-mail address.
+const UNKNOWN_PARAMETER = /^(?!(?:return_to|prompt|restarted)$)\w{1,40}$/
 
 /** @throws HttpError 400 if the parameter is not one of the prompts that a page may request */
 function promptOf(parameters: URLSearchParams): LoginPrompt | undefined {

@@ -16,17 +16,21 @@ function signInAddressOn(page: BrowserResponse): string | undefined {
 /** What happens before the callback. */
 const failures: readonly (readonly [what: string, status: number, fail: (server: TestServer) => unknown])[] = [
   ['whose code the provider rejected', 400, ({ idp }) => idp.fail('token', faults.error('invalid_grant'))],
+  ['with a scope that the provider rejected', 502, ({ idp }) => idp.fail('token', faults.error('invalid_scope'))],
   ['that the provider could not finish because it was down', 504, ({ idp }) => idp.offline()]
 ]
 
 for (const [what, status, fail] of failures) {
   test(`after a login ${what}, the link to sign in again has the return path and the prompt of that login`, async t => {
-    const server = await startTestServer(t)
-    const back = await authorize(server.browser, `/api/auth/login?prompt=login&${returning}`)
-    await fail(server)
-    const page = await openCallback(server.browser, back)
-    t.is(page.statusCode, status)
-    t.is(signInAddressOn(page), `/api/auth/login?prompt=login&${returning}`)
+    for (const prompt of ['prompt=login&', '']) {
+      const server = await startTestServer(t)
+      const login = `/api/auth/login?${prompt}${returning}`
+      const back = await authorize(server.browser, login)
+      await fail(server)
+      const page = await openCallback(server.browser, back)
+      t.is(page.statusCode, status)
+      t.is(signInAddressOn(page), login)
+    }
   })
 }
 

@@ -99,6 +99,7 @@ test('the log says that a return path was changed, and which parameters were ign
   const rules = ['GET /api/delete/** http://127.0.0.1:9/** no-links']
   const { browser, logs } = await startTestServer(t, { settings: { apiProxy: { rules } } })
   t.is((await browser.navigate('//evil.example/x')).statusCode, 404)
+  t.is((await browser.navigate('/api/auth/profile')).statusCode, 401)
   for (const query of [
     '',
     'return_to',
@@ -116,7 +117,7 @@ test('the log says that a return path was changed, and which parameters were ign
     Array(6).fill('info')
   )
   // A caller has not encoded its URL, or uses the name of another server.
-  await landing(browser, 'return_to=/models?id=7&view=top&rd=/x')
+  await landing(browser, 'return_to=/models?id=7&view=top&rd=/x&ada@example.com')
   t.like(logs.all('login_started').at(-1), { ignored_parameters: ['view', 'rd'] })
 })
 
