@@ -32,7 +32,8 @@ test('the data of ended requests does not survive until a full garbage collectio
   await first
   const before = oldBytes()
   await sendAll(2000)
-  // If they survived, the old generation would grow by tens of megabytes, or be collected and shrink as much.
+  // If they survived, the old generation would grow by 30 MB or more, or be collected and shrink as much. Other work of the process
+  // leaves some megabytes.
   const change = oldBytes() - before
-  t.true(Math.abs(change) < 2_000_000, `${change} bytes`)
+  t.true(Math.abs(change) < 15_000_000, `${change} bytes`)
 })
