@@ -38,8 +38,8 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(cosmiconfig|yaml|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
-// Their code runs for each refresh. V8 creates a function that is assigned to a property in the old generation, where it keeps
-// all that it refers to in memory until the next full collection.
+// Their code runs for each refresh. If a function literal is assigned to a property, V8 creates the function in the old
+// generation, where it keeps all that it refers to in memory until the next full collection.
 const withoutOldFunctions = ['login', 'sessions', 'provider', 'cookie', 'base']
 const withoutContext = ['login', 'sessions', 'provider', 'cookie', 'config', 'pages', 'base']
 

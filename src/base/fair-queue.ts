@@ -218,7 +218,7 @@ export function createFairQueue(given: Pick<QueueLimits, 'inProgress' | 'waiting
           if (outcome instanceof QueueError) reject(outcome)
           else resolve(outcome)
         }
-        // V8 creates a function that is assigned to a property in the old generation, so it is a variable first.
+        // If a function literal is assigned to a property, V8 creates the function in the old generation. So assign a variable.
         turn.settle = settle
       })
     },
