@@ -83,16 +83,18 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       const elapsedMs = startStopwatch(clock)
       // Read the store first, even if the session is due for a refresh. Otherwise, if a pause or the recovery time prevented the
       // refresh, the request would not notice that the session is over.
-      const found = await sessions.current(session).catch((error: unknown) => {
+      let found: Current
+      try {
+        found = await sessions.current(session)
+      } catch (error) {
         if (!(error instanceof StoreUnavailableError)) throw error
         const refreshed = withoutRefresh(session.id, problemOf(error, requestLog()), error.retryAfterSeconds)
         if (refreshed.current.kind === 'unavailable') {
           const waited = { durationMs: elapsedMs(), success: 'succeeded', requests: 1 } as const
           report.ended(requestLog(), session.id, refreshed, waited)
         }
-        return refreshed
-      })
-      if ('current' in found) return found.current
+        return refreshed.current
+      }
       if (found.kind === 'over') return found
       if (found.kind === 'unavailable' || schedule.isDue(found.record)) return refreshInTime(session, requestLog())
       if (hasTokens(session) && found.record.rev > session.rev && schedule.isDue(session)) {

@@ -42,8 +42,8 @@ export function createSessions(dependencies: SessionsDependencies) {
 
   async function current(session: Revision): Promise<Current> {
     memory.note(session)
-    const known = store.known(session.id)
-    if (known.kind === 'over') return known
+    const logout = memory.logoutOf(session.id)
+    if (logout) return { kind: 'over', end: logout.end }
     const found = await store.find(session)
     return found.kind === 'over' ? { kind: 'over', end: found.end } : store.known(session.id)
   }

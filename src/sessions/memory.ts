@@ -216,7 +216,7 @@ function createRecords(now: () => number, lifetimeMs: number) {
       if (newestRev > record.rev) return
       // Each request whose cookie was decrypted anew has an equal record. The old one stays, because V8 frees objects that have
       // lived for long much later.
-      if (newestRev === record.rev && isDeepStrictEqual(record, newest)) return
+      if (newest === record || (newestRev === record.rev && isDeepStrictEqual(record, newest))) return
       // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
       // writes. So remember the record only for a minute.
       records.set(record.id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)

@@ -110,7 +110,9 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
     async find(session: SessionKey): Promise<Found<SessionRecord>> {
       const { id } = session
       const cell = await readCell(session, memory.recordOf(id) === undefined)
-      return learn(session, rules.find(cell, memory.known(id)))
+      const found = rules.find(cell, memory.known(id))
+      // Most requests learn nothing, and each promise costs time.
+      return found.kind === 'current' ? found : learn(session, found)
     },
     /**
      * Returns the cell of a session, without remembering it. If the session is kept in Redis, the cell comes without its record,
