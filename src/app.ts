@@ -8,7 +8,7 @@ import { normalizeRequest, rejectInvalidRequests } from './web/every-request/lim
 import { loadedInBackground } from './web/every-request/loaded-in-background.js'
 import { brokenResponses, observe } from './web/every-request/observe.js'
 import type { Services } from './web/middleware-services.js'
-import { serverHeaders } from './web/request/session-status.js'
+import { serverHeaders } from './web/request/response-head.js'
 import { authRoutes } from './web/routes/auth-routes.js'
 import { customRoutes } from './web/routes/custom-routes.js'
 import { fallback } from './web/static/fallback.js'

@@ -29,7 +29,9 @@ const requestHeaders = (fields: string, more: string) => {
 const USUAL = {
   'cache-control': 'private, no-store',
   vary: 'Cookie',
-  'content-security-policy': "sandbox; default-src 'none'; form-action 'none'; base-uri 'none'"
+  'content-security-policy': "sandbox; default-src 'none'; form-action 'none'; base-uri 'none'",
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin'
 }
 
 function responseHeaders(fields: string, more: string, setsCookie: boolean) {

@@ -6,12 +6,19 @@ import type { ResponseLabels } from '../../base/metrics.js'
 import { hasBody } from '../every-request/arrivals.js'
 import type { Services } from '../middleware-services.js'
 import { notesOf, requestId, requestLog } from '../request/request.js'
+import { sendHead } from '../request/response-head.js'
 import { sessionRecord } from '../request/session.js'
 import { mayBeExecuted } from '../request/session-status.js'
 import { tokensOf } from '../routes/require-tokens.js'
 import { createRequestBody, type RequestBody } from './request-body.js'
 import { createRequestHeaders, namesNotSelected } from './request-headers.js'
-import { createMapLocation, createResponseHeaders, namesDropped, type ResponseHead } from './response-headers.js'
+import {
+  createMapLocation,
+  createResponseHeaders,
+  namesDropped,
+  type ResponseHead,
+  type ResponseHeaders
+} from './response-headers.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
 import { createUnauthorizedReport, errorOfFailure, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
@@ -32,7 +39,7 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
   const { config, log, metrics, sessions, shutdown } = services
   const { maxBodyBytes } = config.apiProxy
   const requestOf = createRequestOf(services)
-  const setHeaders = createSetHeaders(services, findRoute)
+  const headersOf = createHeadersOf(services, findRoute)
   const reportUnauthorized = createUnauthorizedReport(log)
 
   return function exchangeWithUpstream({ ctx, route, silenceMs, turn }: Admitted): Promise<void> {
@@ -40,8 +47,8 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
     const startedAt = performance.now()
     let state: 'waiting' | 'responding' | 'over' = 'waiting'
     let exchange: Exchange | undefined
-    // The first part of the content, until it is sent together with the headers.
-    let first: Buffer | undefined
+    let isHeadSent = false
+    let hasLength = false
     let isEventStream = false
     let removeStopHook: (() => void) | undefined
     let stopWatching: (() => void) | undefined
@@ -69,34 +76,31 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
       }
 
       function begin(head: ResponseHead) {
-        const problem = setHeaders(ctx, route, head)
-        if (problem) return abort(() => reject(problem))
+        const headers = headersOf(ctx, route, head)
+        try {
+          sendHead(ctx, head.statusCode, listOf(headers))
+        } catch (error) {
+          // Node has rejected a header value.
+          return abort(() => reject(upstreamError('invalid_response', error)))
+        }
         state = 'responding'
-        ctx.respond = false
-        res.statusCode = head.statusCode
-        isEventStream = /^text\/event-stream\b/i.test(String(res.getHeader('Content-Type')))
+        hasLength = headers.has('content-length')
+        isEventStream = /^text\/event-stream\b/i.test(String(headers.get('content-type')))
         if (isEventStream) removeStopHook = shutdown.hooks.onStop(endEarly)
         // If undici has read more of the response already, it calls the other functions before this microtask runs, so that a short
-        // response is sent as a whole. Node would change the bytes of this header if it knew the length of the content.
-        if (!hasContent(ctx.method, head.statusCode)) return
-        if (res.hasHeader('Content-Disposition')) sendHead()
-        else queueMicrotask(sendHead)
+        // response is sent as a whole.
+        if (hasContent(ctx.method, head.statusCode)) queueMicrotask(flushHead)
       }
 
       // Send the headers immediately, because the first event of a stream may come minutes later. An empty write in
       // latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
-      function sendHead() {
-        if (state !== 'responding' || res.headersSent) return
-        res.write(first ?? '', 'latin1')
-        first = undefined
+      function flushHead() {
+        if (state === 'responding' && !isHeadSent) res.write('', 'latin1')
+        isHeadSent = true
       }
 
       function received(chunk: Buffer): boolean {
-        if (!res.headersSent && first === undefined) {
-          first = chunk
-          return true
-        }
-        sendHead()
+        isHeadSent = true
         const isTaken = res.write(chunk) || res.writableLength < MAX_BUFFERED_BYTES
         if (!isTaken) res.once('drain', resume)
         return isTaken
@@ -119,15 +123,15 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
       /** An event stream ends cleanly, so that the browser connects again. The client must see that other responses are incomplete. */
       function endEarly() {
         abort(() => {
-          if (isEventStream) res.end(first)
-          else abortResponse(res)
+          if (isEventStream) res.end()
+          else abortResponse(res, hasLength)
           resolve()
         })
       }
 
       function ended() {
         settle()
-        res.end(first)
+        res.end()
         resolve()
       }
 
@@ -141,9 +145,9 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
         metrics.count('upstream_responses_incomplete_total', { route: name })
         const fields = { event: 'upstream_response_incomplete', route: name, err: error }
         requestLog(ctx, log).warn(fields, 'upstream broke off')
-        sendHead()
+        flushHead()
         settle()
-        abortResponse(res)
+        abortResponse(res, hasLength)
         resolve()
       }
 
@@ -209,17 +213,16 @@ function createRequestOf({ config, log }: Services): RequestOf {
   }
 }
 
-/** Sets the headers of the API's response. Returns the error with which the request fails if a header is not valid. */
-type SetHeaders = (ctx: Context, route: ForwardRoute, head: ResponseHead) => Error | undefined
+/** Returns the headers of the API's response for the client. */
+type HeadersOf = (ctx: Context, route: ForwardRoute, head: ResponseHead) => ResponseHeaders
 
-function createSetHeaders({ config, log, site }: Services, findRoute: FindRoute): SetHeaders {
+function createHeadersOf({ config, log, site }: Services, findRoute: FindRoute): HeadersOf {
   const selectResponseHeaders = createResponseHeaders(config.apiProxy.responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
 
-  return function setHeaders(ctx, route, head) {
-    const { res } = ctx
+  return function headersOf(ctx, route, head) {
     const mapped = (location: string) => mapLocation(location, route)
-    const headers = selectResponseHeaders(head, { mapLocation: mapped, setsCookie: res.hasHeader('Set-Cookie') })
+    const headers = selectResponseHeaders(head, { mapLocation: mapped, setsCookie: ctx.res.hasHeader('Set-Cookie') })
     if (log.isLevelEnabled('debug')) {
       const fields = {
         event: 'response_headers_not_forwarded',
@@ -228,16 +231,15 @@ function createSetHeaders({ config, log, site }: Services, findRoute: FindRoute)
       }
       requestLog(ctx, log).debug(fields, 'some response headers were not forwarded')
     }
-    try {
-      for (const [name, value] of headers) res.setHeader(name, value)
-    } catch (error) {
-      // Node has rejected a header value. Remove the headers of the API's response, so that the error response does
-      // not contain them.
-      for (const name of headers.keys()) res.removeHeader(name)
-      return upstreamError('invalid_response', error)
-    }
-    return undefined
+    return headers
   }
+}
+
+function listOf(headers: ResponseHeaders): (string | string[])[] {
+  const list: (string | string[])[] = []
+  // `flat` would take longer than the rest of the head.
+  for (const [name, value] of headers) list.push(name, value)
+  return list
 }
 
 export function isLoggedOut(ctx: Context, sessions: Services['sessions']): boolean {
@@ -254,7 +256,7 @@ function hasContent(method: string, statusCode: number): boolean {
  * Ends an incomplete response so that the client notices the error. A response with neither a length nor chunks ends
  * when its connection is closed. So only a reset of the connection shows that such a response is incomplete.
  */
-function abortResponse(res: ServerResponse): void {
-  if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()
+function abortResponse(res: ServerResponse, hasLength: boolean): void {
+  if (res.chunkedEncoding || hasLength) res.destroy()
   else res.socket?.resetAndDestroy()
 }

@@ -100,7 +100,8 @@ async function waitInQueue({ req, res }: Context, queue: FairQueue, turn: Turn, 
  */
 function requesterOf(ctx: Context): Requester {
   const record = sessionRecord(ctx)
-  const session = `session ${record?.id ?? ''}`
+  const session = record?.id ?? ''
   const identity = record?.identity
-  return { session, user: identity ? `user ${JSON.stringify([identity.iss, identity.sub])}` : session }
+  // Neither an issuer nor a session id contains a space.
+  return { session, user: identity ? `${identity.iss} ${identity.sub}` : session }
 }

@@ -8,12 +8,13 @@
  * - `upstream`, `upstream-connections`, `traced-upstreams`: sending with undici, the connections, and the spans
  * - `upstream-failure`: the error responses
  */
-import type { Context, Middleware } from 'koa'
+import type { Middleware } from 'koa'
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
 import { checkOrigin } from '../every-request/request-origin.js'
 import type { Services } from '../middleware-services.js'
 import { notesOf } from '../request/request.js'
+import { setDefaultHeaders } from '../request/response-head.js'
 import { createRequireTokens } from '../routes/require-tokens.js'
 import { createForward } from './forward.js'
 import { createRoutes } from './routes.js'
@@ -45,15 +46,15 @@ export function proxy(services: Services): Middleware {
     notesOf(ctx).route = route.rule.route
     checkOrigin(ctx, route.rule.acceptsLinks ? 'proxy' : 'proxyWithoutLinks', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
-    setProtectiveHeaders(ctx)
+    setDefaultHeaders(ctx, PROTECTIVE_HEADERS)
     return refreshSession(ctx, () => forward(ctx, route))
   }
 }
 
-// These headers protect the responses that this server creates itself, such as 401. A forwarded response replaces them.
-function setProtectiveHeaders({ res }: Context): void {
-  res.setHeader('Cache-Control', 'private, no-store')
-  res.setHeader('Vary', 'Cookie')
-  res.setHeader('X-Content-Type-Options', 'nosniff')
-  res.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
+// They protect the responses that this server creates itself, such as 401.
+const PROTECTIVE_HEADERS = {
+  'Cache-Control': 'private, no-store',
+  Vary: 'Cookie',
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Resource-Policy': 'same-origin'
 }

@@ -4,6 +4,7 @@
  * list, for example Set-Cookie, the CORS headers, X-Accel-Redirect and Speculation-Rules.
  */
 
+import { util } from 'undici'
 import { fillPattern, matchPattern } from '../../config/types/path-pattern.js'
 import type { ProxyRule } from '../../config/types/proxy-rules.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
@@ -31,7 +32,7 @@ interface ResponseContext {
 }
 
 /** The values of each header, in the form of `setHeader`. A list is sent as separate header fields. */
-type ResponseHeaders = ReadonlyMap<string, string | string[]>
+export type ResponseHeaders = ReadonlyMap<string, string | string[]>
 
 /** @param additional the names of additional headers to forward, from the setting `apiProxy.responseHeaders` */
 export function createResponseHeaders(additional: readonly string[]) {
@@ -51,6 +52,8 @@ export function createResponseHeaders(additional: readonly string[]) {
     replace(headers, 'link', linksToPages)
     headers.set('cache-control', setsCookie ? NOT_STORED : privateOnly(valuesOf(headers, 'cache-control')))
     headers.set('vary', withCookie(valuesOf(headers, 'vary')))
+    headers.set('x-content-type-options', 'nosniff')
+    headers.set('cross-origin-resource-policy', 'same-origin')
     // A browser that gets a 304 changes the headers of the stored response (RFC 9111 section 3.2), so it must not get those of its
     // content without the policy that belongs to them.
     if (statusCode === 304) headers.delete('content-type')
@@ -63,7 +66,7 @@ export function createResponseHeaders(additional: readonly string[]) {
 function collect(rawHeaders: readonly Buffer[], isRead: (name: string) => boolean): Map<string, string | string[]> {
   const headers = new Map<string, string | string[]>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = (rawHeaders[index] as Buffer).toString('latin1').toLowerCase()
+    const name = util.headerNameToString(rawHeaders[index] as Buffer)
     if (!isRead(name)) continue
     const value = (rawHeaders[index + 1] as Buffer).toString('latin1')
     const before = headers.get(name)

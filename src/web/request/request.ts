@@ -2,6 +2,7 @@
  * What is known about one request: its ids, its log, and the notes of the middleware. The other files of this folder:
  *
  * - `session`, `session-status`, `session-refusal`: its session, the headers about it, and the response if it has none
+ * - `response-head`: the headers that only this server sets, and the fastest way to send the others
  * - `navigation`, `returning`: what the browser does with the response, and where it goes after a login
  */
 import { randomUUID } from 'node:crypto'

@@ -12,6 +12,7 @@ import { clientModule } from '../../pages/index.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { checkOrigin, type RoutePolicy } from '../every-request/request-origin.js'
 import type { Services } from '../middleware-services.js'
+import { sendHead, setDefaultHeaders } from '../request/response-head.js'
 import { backchannelLogout } from './backchannel-logout-route.js'
 import { callback } from './callback.js'
 import { login } from './login.js'
@@ -58,7 +59,8 @@ export function authRoutes(services: Services): Middleware {
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
-    for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
+    if (ctx.path === AUTH_ROUTES.token) setDefaultHeaders(ctx, SHARED_HEADERS)
+    else ctx.set(SHARED_HEADERS)
     const route = routes.get(ctx.path)
     // Custom routes below `/api/auth` can accept only GET, like the routes of this server.
     if (!route && ctx.method === 'GET') return next()
@@ -87,10 +89,11 @@ function formPost(): HttpError {
  * sends the internal token (the access token that stays on the server) to a browser.
  */
 const token: Middleware = function token(ctx) {
-  // This is the most frequent request, so it does without Koa's slower functions for headers and JSON.
-  ctx.res.setHeader('Pragma', 'no-cache')
-  ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  ctx.body = JSON.stringify(tokensOf(ctx).public)
+  // This is the most frequent request, so it does without Koa's slower functions.
+  const content = JSON.stringify(tokensOf(ctx).public)
+  const length = String(Buffer.byteLength(content))
+  sendHead(ctx, 200, [...TOKEN_HEADERS, 'Content-Length', length])
+  ctx.res.end(content)
 }
 
 /**
@@ -117,10 +120,16 @@ const client: Middleware = function client(ctx) {
   else ctx.body = clientModule.text
 }
 
-const SHARED_HEADERS = Object.entries({
+const SHARED_HEADERS = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Resource-Policy': 'same-origin',
   Vary: 'Cookie, Sec-Fetch-Site'
-})
+}
+
+const TOKEN_HEADERS = Object.entries({
+  ...SHARED_HEADERS,
+  Pragma: 'no-cache',
+  'Content-Type': 'application/json; charset=utf-8'
+}).flat()
