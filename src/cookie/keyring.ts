@@ -13,7 +13,7 @@ import {
   type KeyObject,
   randomFillSync
 } from 'node:crypto'
-import { bytesOf, dottedText, drawText } from '../base/dotted-text.js'
+import { dottedText, type TextEncoding } from '../base/text-encoding.js'
 
 export type Sealer = ReturnType<typeof createSealer>
 
@@ -57,7 +57,12 @@ export function createKeyring(secrets: readonly string[]) {
   }
 
   return {
-    sealer: (purpose: string) => createSealer(derived(secrets => deriveKeys(purpose, secrets))),
+    /** @param encoding how the encrypted values become strings, by default for cookies and URLs */
+    sealer: (purpose: string, encoding = dottedText) =>
+      createSealer(
+        derived(secrets => deriveKeys(purpose, secrets)),
+        encoding
+      ),
     hasher: (purpose: string) => createHasher(derived(secrets => hashKeys(purpose, secrets))),
     /**
      * Replaces the secrets, even in sealers and hashers that were created before. The first secret encrypts, and all secrets
@@ -85,18 +90,18 @@ function requireOne(secrets: readonly string[]): void {
   if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
 }
 
-function createSealer(keys: () => ReturnType<typeof deriveKeys>) {
+function createSealer(keys: () => ReturnType<typeof deriveKeys>, encoding: TextEncoding) {
   const nextIv = createIvs()
   return {
     /**
-     * Encrypts `plaintext` with the newest secret. Returns a string of `dottedText`, which `open` accepts only with the
-     * same `context`.
+     * Encrypts `plaintext` with the newest secret. Returns a string, which `open` accepts only with the same
+     * `context`.
      * @param secondKey a random string that is mixed into the key. Decryption then needs both the secret and this string.
      */
     seal(plaintext: Buffer, context: string, secondKey?: string): string {
       const { id, key } = keys().newest
       const aad = Buffer.from(context)
-      return drawText(() => {
+      return encoding.draw(() => {
         const iv = nextIv()
         const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
         cipher.setAAD(aad)
@@ -109,17 +114,18 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>) {
     /** Returns the length of the string that `seal` returns. */
     lengthOf: (plaintext: Buffer): number => Math.ceil((4 * (MIN_LENGTH + plaintext.length)) / 3),
     /** True if `sealed` names the key of the newest secret. Does not decrypt it. */
-    isNewest: (sealed: string): boolean => bytesOf(sealed.slice(0, 8)).subarray(1, KEY_ID_END).equals(keys().newest.id),
+    isNewest: (sealed: string): boolean =>
+      encoding.bytesOf(sealed.slice(0, 8)).subarray(1, KEY_ID_END).equals(keys().newest.id),
     /**
      * Returns the plaintext. Returns undefined unless `sealed` was created with one of the secrets, and for the same purpose,
      * context and second key.
      */
     open(sealed: string, context: string, secondKey?: string): Buffer | undefined {
-      const bytes = bytesOf(sealed)
+      const bytes = encoding.bytesOf(sealed)
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys().byId.get(bytes.readUInt32BE(1))
       // Accept only the string that `seal` returned.
-      if (!key || dottedText(bytes) !== sealed) return undefined
+      if (!key || encoding.textOf(bytes) !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', combined(key, secondKey), bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH
       })

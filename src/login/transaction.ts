@@ -4,7 +4,7 @@
  * share this cookie. Each login has a separate `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { drawText } from '../base/dotted-text.js'
+import { dottedText } from '../base/text-encoding.js'
 import type { Sealer } from '../cookie/keyring.js'
 
 export const LOGIN_MAX_AGE_SECONDS = 600
@@ -71,7 +71,7 @@ const SESSION_KEY_LENGTH = 32
 
 /** Creates the value of a login cookie, 256 random bits. */
 export function newBrowserId(): string {
-  return drawText(() => randomBytes(RANDOM_BYTES))
+  return dottedText.draw(() => randomBytes(RANDOM_BYTES))
 }
 
 export function createLoginTransactions(sealer: Sealer, now: () => number) {

@@ -17,6 +17,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.js'
 import { reasonOf } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
+import { base64url } from '../base/text-encoding.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
 import type { Config } from '../config/settings.js'
 import type { RedisUrl } from '../config/types/redis-url.js'
@@ -95,7 +96,7 @@ export function createStores(config: Config, options: StoreOptions) {
   const redis = redisUrl && openRedis(config, options)
   const cells = {
     sessions: redis
-      ? createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs))
+      ? createRedisCells(redis, sessionFormat(keyring.sealer('stored session', base64url), sessionLifetimeMs))
       : createMemoryCells(clock.now, sessionLifetimeMs),
     lists: values<UserList>('user', 'user sessions', lifetimeMs),
     names: values<readonly string[]>('user-name', 'user names', lifetimeMs),
@@ -141,7 +142,7 @@ export function createStores(config: Config, options: StoreOptions) {
     purpose: string,
     lifetimeMs: number
   ): Values<Value> {
-    if (redis) return createRedisValues(redis, keyring.sealer(purpose), { kind, lifetimeMs })
+    if (redis) return createRedisValues(redis, keyring.sealer(purpose, base64url), { kind, lifetimeMs })
     return createMemoryValues(clock.now, lifetimeMs)
   }
 
@@ -167,7 +168,7 @@ function openRedis(config: Config, options: StoreOptions) {
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
   const redisUrl = config.redis.url as RedisUrl
-  const messages = createMessageSeal(keyring.sealer('message'), channel, clock.now)
+  const messages = createMessageSeal(keyring.sealer('message', base64url), channel, clock.now)
   const script = createSwapScript(clock)
   const probeName = `${prefix}probe:${randomUUID()}`
   const connection = openConnection({

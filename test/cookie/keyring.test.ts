@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { bytesOf, dottedText } from '#src/base/dotted-text.js'
+import { dottedText } from '#src/base/text-encoding.js'
 import { createKeyring, type Sealer } from '#src/cookie/keyring.js'
 
 const FIRST = 'the first secret of these tests, long'
@@ -20,7 +20,7 @@ test('a sealed value opens to the same bytes, and is text without hyphens, of a 
       const sealed = seal(Buffer.from(bytes), context)
       t.deepEqual(open(sealed, context), Buffer.from(bytes))
       t.regex(sealed, /^[A-Za-z0-9_.]+$/)
-      const raw = bytesOf(sealed)
+      const raw = dottedText.bytesOf(sealed)
       t.is(sealed.length, lengthOf(Buffer.from(bytes)))
       // Fewer bytes than these may be in the sealed value by chance.
       if (bytes.length >= 12) t.false(raw.includes(Buffer.from(bytes)))
@@ -31,7 +31,7 @@ test('a sealed value opens to the same bytes, and is text without hyphens, of a 
 test('of a thousand values that seal the same content for two purposes, each has another IV and ciphertext, and the same header for its purpose', t => {
   const ofPurpose = ['one', 'two'].map(purpose => {
     const { seal } = sealer([FIRST], purpose)
-    return Array.from({ length: 500 }, () => bytesOf(seal(plaintext, '')))
+    return Array.from({ length: 500 }, () => dottedText.bytesOf(seal(plaintext, '')))
   })
   const different = (values: readonly Buffer[], from: number, to?: number) =>
     new Set(values.map(bytes => bytes.toString('hex', from, to))).size
@@ -54,11 +54,11 @@ test('a value that was sealed with a second key opens only with this key and the
 
 test('a sealed value with any flipped bit does not open', t => {
   const { seal, open } = sealer()
-  const bytes = bytesOf(seal(plaintext, 'context'))
+  const bytes = dottedText.bytesOf(seal(plaintext, 'context'))
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes)
     changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
-    t.is(open(dottedText(changed), 'context'), undefined, `bit ${bit}`)
+    t.is(open(dottedText.textOf(changed), 'context'), undefined, `bit ${bit}`)
   }
 })
 

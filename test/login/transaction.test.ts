@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import test from 'ava'
 import fc from 'fast-check'
-import { bytesOf } from '#src/base/dotted-text.js'
+import { dottedText } from '#src/base/text-encoding.js'
 import { createKeyring } from '#src/cookie/keyring.js'
 import { codeChallengeOf, createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { anyText } from '../helpers/any-text.js'
@@ -78,7 +78,7 @@ test('the code verifier and nonce cannot be derived from the state without the l
 
 test('a login cookie has 256 random bits and is different each time', t => {
   const cookies = Array.from({ length: 100 }, newBrowserId)
-  for (const cookie of cookies) t.is(bytesOf(cookie).length, 32)
+  for (const cookie of cookies) t.is(dottedText.bytesOf(cookie).length, 32)
   t.is(new Set(cookies).size, 100)
 })
 

@@ -3,7 +3,7 @@
 // to browsers.
 import test, { type ExecutionContext } from 'ava'
 import { pino } from 'pino'
-import { bytesOf } from '#src/base/dotted-text.js'
+import { dottedText } from '#src/base/text-encoding.js'
 import { loadConfig } from '#src/config/load.js'
 import { serve } from '#src/server/serve.js'
 import { createBrowser } from '../helpers/browser.js'
@@ -401,7 +401,7 @@ for (const mode of modes) {
   contract('5.2 and 8: the session cookie cannot be read without the secret and is valid for 24 hours', async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const cookie = sessionHeader(browser)
-    const readable = bytesOf(cookie.split('=')[1] ?? '').toString('latin1') + cookie
+    const readable = dottedText.bytesOf(cookie.split('=')[1] ?? '').toString('latin1') + cookie
     for (const secret of idp.secrets()) t.false(readable.includes(secret))
     t.notRegex(readable, /token|expires/)
     // The cookie is sent without a cookie jar, so that only the server can end the session.
