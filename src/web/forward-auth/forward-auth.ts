@@ -124,17 +124,15 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
     // Node parses a body that came with the headers only after the promises of this turn.
     if (hasBody(request)) await nextTurn()
     const isBodyMissing = hasBody(request) && !request.complete
-    response.writeHead(status, {
-      ...(isBodyMissing && { Connection: 'close' }),
-      'Content-Length': 0,
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestId,
-      Authorization: accessToken === undefined ? '' : `Bearer ${accessToken}`,
-      ...(status === 401 && { 'Session-Status': 'signed-out' satisfies SessionStatus }),
-      ...(status === 503 && { 'Session-Status': 'retry' satisfies SessionStatus }),
-      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
-    })
+    // Node needs less time for a list, in which each name is followed by its value.
+    response.writeHead(status, [
+      ...['Content-Length', '0', 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'],
+      ...['X-Request-Id', requestId, 'Authorization', accessToken === undefined ? '' : `Bearer ${accessToken}`],
+      ...(isBodyMissing ? ['Connection', 'close'] : []),
+      ...(status === 401 ? ['Session-Status', 'signed-out' satisfies SessionStatus] : []),
+      ...(status === 503 ? ['Session-Status', 'retry' satisfies SessionStatus] : []),
+      ...(retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)])
+    ])
     if (isBodyMissing) closeInStages(request.socket)
     response.end()
   }
