@@ -131,7 +131,7 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
       if (logout) return { kind: 'over', end: logout.end }
       const record = memory.newest(id)
       if (!record) return { kind: 'unavailable', why: 'pending', retryAfterSeconds: 1, record }
-      return { kind: 'live', record, ...(memory.isUnsaved(id) && { isUnsaved: true }) }
+      return memory.isUnsaved(id) ? { kind: 'live', record, isUnsaved: true } : { kind: 'live', record }
     }
   }
 }
