@@ -64,6 +64,29 @@ for (const [what, arrange] of Object.entries(arrangements)) {
   })
 }
 
+test('a header that outer middleware has set stays, unless the server sets it, too', async t => {
+  const idp = await createHostileIdp(t)
+  const { log } = await collectLogs()
+  const outer = new Koa().use((ctx, next) => {
+    ctx.set({
+      'X-Frame-Options': 'DENY',
+      'Cache-Control': 'public',
+      'Session-Status': 'retry',
+      'X-Request-Id': 'outer'
+    })
+    return next()
+  })
+  const app = outer.use(mount('', createApp(testConfig(idp, { mode: 'dual' }), { log })))
+  const port = await listen(t, http.createServer(app.callback()))
+  const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo })
+  await signIn(browser)
+  const { statusCode, headers } = await browser.fetch('/api/auth/token', { headers: { 'x-request-id': 'abc' } })
+  t.is(statusCode, 200)
+  t.like(headers, { 'x-frame-options': 'DENY', 'cache-control': 'no-store', 'x-request-id': 'abc' })
+  t.is(headers['session-status'], undefined)
+})
+
 test('in an application beside the server, requireTokens says what to do', async t => {
   const beside = counting()
   const errors: unknown[] = []

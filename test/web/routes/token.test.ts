@@ -1,4 +1,5 @@
 import test from 'ava'
+import { words } from '../../helpers/words.js'
 import { startSignedIn } from '../support.js'
 
 test('a request with an active session creates no logger, and a request that refreshes the session creates one', async t => {
@@ -27,4 +28,32 @@ test('an access token in the URL or in the Authorization header is ignored', asy
   }
   const usual = await browser.get('/api/auth/token?scope=data:read&refresh=1&callback=cb')
   t.deepEqual(Object.keys(usual.json()), ['access_token', 'expires_in'])
+})
+
+test('every response of the token route, also an error, has the headers of the other routes', async t => {
+  const { browser } = await startSignedIn(t, { mode: 'dual' })
+  const other = await browser.get('/api/auth/profile')
+  const shared = words`cache-control x-content-type-options referrer-policy cross-origin-resource-policy vary`
+  const stranger = browser.clone()
+  stranger.cookies.clear()
+  const responses = [
+    await browser.get('/api/auth/token'),
+    await stranger.get('/api/auth/token'),
+    await stranger.navigate('/api/auth/token'),
+    await browser.get('/api/auth/token', { headers: { 'sec-fetch-site': 'cross-site' } }),
+    await browser.request('POST', '/api/auth/token')
+  ]
+  t.deepEqual(
+    responses.map(({ statusCode }) => statusCode),
+    [200, 401, 401, 403, 405]
+  )
+  for (const { statusCode, headers } of responses) {
+    for (const name of shared) {
+      const [ours, theirs] = [headers[name], other.headers[name]].map(value => String(value).split(', '))
+      t.true(
+        theirs?.every(part => ours?.includes(part)),
+        `${statusCode} ${name}: ${ours}`
+      )
+    }
+  }
 })
