@@ -43,9 +43,12 @@ export function createResponseHeaders(additional: readonly string[]) {
     const { statusCode, rawHeaders } = head
     const headers = collect(rawHeaders, isRead)
     for (const name of namedByConnection(headers.get('connection'))) headers.delete(name)
-    // A response must not have a Content-Length if it has a Transfer-Encoding (RFC 9112 section 6.2) or status 204 (RFC
-    // 9110 section 8.6).
-    if (headers.has('transfer-encoding') || statusCode === 204) headers.delete('content-length')
+    // A response must not have a Content-Length if it has a Transfer-Encoding (RFC 9112 section 6.2) or status 204 (RFC 9110
+    // section 8.6). Node changes the bytes of a Content-Disposition that comes after it, so it becomes the last header.
+    const length = headers.get('content-length')
+    headers.delete('content-length')
+    const isAllowed = statusCode !== 204 && !headers.has('transfer-encoding')
+    if (length !== undefined && isAllowed) headers.set('content-length', length)
     headers.delete('connection')
     headers.delete('transfer-encoding')
     replace(headers, 'location', ([location = '']) => mapLocation(location))
