@@ -11,7 +11,6 @@ interface BeginLoginDependencies {
   readonly mode: Pick<Mode, 'loginScope'>
   readonly idp: Pick<IdentityProvider, 'authorizationUrl'>
   readonly transactions: Pick<LoginTransactions, 'begin'>
-  readonly pkce: boolean
   /** The lifetime of a session cookie. */
   readonly inactivityTimeoutSeconds: number
   /** Milliseconds since the epoch. */
@@ -51,9 +50,7 @@ export type BeginLogin = (request: LoginRequest) => Promise<string | undefined>
 const LOOP_WINDOW_MS = 60_000
 
 export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLogin {
-  const { mode, idp, transactions, pkce, inactivityTimeoutSeconds, now } = dependencies
-  const scope = mode.loginScope
-  const wantsIdToken = scope.split(' ').includes('openid')
+  const { mode, idp, transactions, inactivityTimeoutSeconds, now } = dependencies
   // Browsers delete the session cookie after `inactivityTimeoutSeconds`. After that time, a missing cookie does not indicate a loop.
   const loopWindowMs = Math.min(LOOP_WINDOW_MS, inactivityTimeoutSeconds * 1000)
 
@@ -65,16 +62,7 @@ export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLog
   return async function beginLogin(request) {
     if (isLoop(request)) return undefined
     const { browserId, returnTo, prompt, isRestart } = request
-    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, {
-      ...(prompt !== undefined && { prompt }),
-      ...(isRestart && { isRestart: true as const })
-    })
-    return idp.authorizationUrl({
-      scope,
-      state,
-      prompt,
-      nonce: wantsIdToken ? nonce : undefined,
-      codeChallenge: pkce ? codeChallenge : undefined
-    })
+    const login = transactions.begin(browserId, returnTo, { prompt, isRestart: isRestart || undefined })
+    return idp.authorizationUrl({ ...login, scope: mode.loginScope, prompt })
   }
 }

@@ -96,12 +96,11 @@ export function createMode(
   onIgnoredIdToken?: ModeDependencies['onIgnoredIdToken']
 ): Mode {
   const { platform, logout } = config
-  const { clientId, pkce, backchannelLogout: keepsSid } = platform
+  const { clientId, backchannelLogout: keepsSid } = platform
   const dependencies: ModeDependencies = {
     idp,
     now,
     clientId,
-    pkce,
     keepsIdToken: logout.idp,
     keepsSid,
     ...(onIgnoredIdToken && { onIgnoredIdToken })

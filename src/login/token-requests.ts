@@ -14,7 +14,6 @@ import { grantsNothing, missingScopes } from './scopes.js'
 export interface ModeDependencies {
   readonly idp: IdentityProvider
   readonly clientId: string
-  readonly pkce: boolean
   /** True if sessions must contain the ID token, because a logout sends it to the provider. */
   readonly keepsIdToken: boolean
   /** True if sessions must contain the `sid` of the ID token, because back-channel logout needs it. */
@@ -82,22 +81,18 @@ export async function codeGrant(
   grant: AuthorizationCode,
   request: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
 ): Promise<FirstTokenSet> {
-  const { idp, pkce } = dependencies
-  const { code, codeVerifier, nonce, timeoutMs } = grant
-
+  const { idp } = dependencies
   let refreshToken: string | undefined
   try {
-    const tokenSet = await idp.authorizationCodeGrant({
-      code,
-      codeVerifier: pkce ? codeVerifier : undefined,
-      timeoutMs
-    })
+    const tokenSet = await idp.authorizationCodeGrant(grant)
     refreshToken = tokenSet.refreshToken
     if (refreshToken === undefined) throw unusableTokens('it issued no refresh_token')
     if (grantsNothing(tokenSet, request.scopes)) {
       throw unusableTokens('it granted none of the requested scopes', { reason: 'consent_required' })
     }
-    const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
+    const claims = request.scopes.includes('openid')
+      ? await checkedClaimsOf(dependencies, tokenSet, grant.nonce)
+      : undefined
     const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
     const scopesMissing = missingScopes(tokenSet, request.scopes)
     return { ...granted(dependencies, tokenSet), refreshToken, identity, claims, scopesMissing }

@@ -31,9 +31,9 @@ export interface LoginTransaction {
   /** The expiry of the `state`, in milliseconds since the epoch. */
   readonly expiresAt: number
   /** The prompt that the page requested for this login. */
-  readonly prompt?: string
+  readonly prompt?: string | undefined
   /** True if the server has started this login again by itself, so that it does not do so a second time. */
-  readonly isRestart?: true
+  readonly isRestart?: true | undefined
 }
 
 /** The facts about a login that its `state` contains in addition. */

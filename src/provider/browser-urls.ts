@@ -8,11 +8,12 @@ import { quirksOf } from './quirks.js'
 export interface AuthorizationRequest {
   readonly scope: string
   readonly state: string
-  readonly nonce: string | undefined
+  /** Is sent only with the scope `openid`. */
+  readonly nonce: string
   /** Replaces the `prompt` of `platform.authorizationParams`, unless it is undefined. */
-  readonly prompt: string | undefined
-  /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
-  readonly codeChallenge: string | undefined
+  readonly prompt?: string | undefined
+  /** The S256 code challenge (RFC 7636 section 4.2). Is sent only with the setting `platform.pkce`. */
+  readonly codeChallenge: string
 }
 
 // Entra and many proxies refuse longer URLs. An ID token with many groups alone can have 10,000 characters.
@@ -52,11 +53,11 @@ export function createBrowserUrls(platform: Config['platform'], endpoint: GetEnd
         client_id: clientId,
         response_type: 'code',
         redirect_uri: redirectUri,
-        nonce,
+        nonce: scope.split(' ').includes('openid') ? nonce : undefined,
         state,
         scope: scope === '' ? undefined : scope,
-        code_challenge: codeChallenge,
-        code_challenge_method: codeChallenge && 'S256'
+        code_challenge: platform.pkce ? codeChallenge : undefined,
+        code_challenge_method: platform.pkce ? 'S256' : undefined
       }
       for (const [name, value] of Object.entries(parameters)) {
         if (value !== undefined) url.searchParams.append(name, value)

@@ -109,7 +109,7 @@ export function createIdentityProvider(
         grant_type: 'authorization_code',
         code,
         redirect_uri: redirectUri,
-        ...(codeVerifier !== undefined && { code_verifier: codeVerifier })
+        ...(platform.pkce && { code_verifier: codeVerifier })
       }
       return tokenRequest(form, timeoutMs)
     },
@@ -196,7 +196,8 @@ function createRevokeRefreshToken(call: Transport['call'], endpoint: GetEndpoint
 
 interface CodeGrant {
   readonly code: string
-  readonly codeVerifier: string | undefined
+  /** Is sent only with the setting `platform.pkce`. */
+  readonly codeVerifier: string
   /** The time limit in milliseconds. The default is the limit for all calls to the provider. */
   readonly timeoutMs?: number | undefined
 }

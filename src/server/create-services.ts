@@ -196,7 +196,7 @@ function createLogin(config: Config, shared: SharedServices) {
   const { session, platform, logout, profile } = config
   const { inactivityTimeoutSeconds } = session
   const refreshes = createRefreshes({ ...shared, ...config.refresh })
-  const beginLogin = createBeginLogin({ ...shared, pkce: platform.pkce, inactivityTimeoutSeconds })
+  const beginLogin = createBeginLogin({ ...shared, inactivityTimeoutSeconds })
   const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
   const completeLogin = createCompleteLogin({ ...shared, codeExchanges })
   const profiles = createProfiles({ ...shared, cacheTtlSeconds: profile.cacheTtlSeconds })

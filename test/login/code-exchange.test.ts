@@ -16,7 +16,7 @@ function setUp({
 } = {}) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp()
-  const options = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
+  const options = { idp, clientId: 'our-client', keepsIdToken: false, now: clock.now }
   const mode = createMode[isDual ? 'dual' : 'single'](options)
   const shared = createSharedStore(clock)
   const joinedAgain: string[] = []

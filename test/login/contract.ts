@@ -70,7 +70,7 @@ export function setUpMode(
 ) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(options)
-  const mode = create({ idp, clientId: 'our-client', pkce: true, keepsIdToken, now: clock.now }, more)
+  const mode = create({ idp, clientId: 'our-client', keepsIdToken, now: clock.now }, more)
   return { mode, idp, clock }
 }
 

@@ -300,7 +300,7 @@ test('whether a session keeps an ID token for the logout does not wait for disco
 
 test('the authorization URL keeps the query of the endpoint (RFC 6749 section 3.1)', async t => {
   const { idp } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?p=b2c_1%20a' })
-  const request = { scope: 'a', state: 's', nonce: undefined, prompt: undefined, codeChallenge: undefined }
+  const request = { scope: 'a', state: 's', nonce: 'n', codeChallenge: 'c' }
   const { searchParams } = new URL(await idp.authorizationUrl(request))
   t.deepEqual([searchParams.get('p'), searchParams.get('client_id')], ['b2c_1 a', clientId])
 })

@@ -154,7 +154,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   const { beforeExpirySeconds = 0, afterSeconds = 0, access, identity, recoveryMs, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
-  const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
+  const mode = createMode[name]({ idp, clientId: 'our-client', keepsIdToken: false, now: clock.now })
   const logs = await collectLogs()
   const shared = createSharedStore(clock, { recoveryMs })
   /** The numbers of the events in the metrics. */

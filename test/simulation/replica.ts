@@ -89,7 +89,7 @@ export function startReplica(simulation: Simulation, hostSlot: string): Replica 
     revokeRefreshToken: async () => {},
     credentialsId: () => replica.owner
   } as unknown as IdentityProvider
-  const modeParts = { idp, clientId: CLIENT_ID, pkce: true, keepsIdToken: false, now: sessions.now }
+  const modeParts = { idp, clientId: CLIENT_ID, keepsIdToken: false, now: sessions.now }
   const mode =
     schedule.mode === 'single'
       ? createSingleMode({ scopes: ['data:read'] }, modeParts)

@@ -18,7 +18,7 @@ import { type Finding, failed, ok, warning } from './findings.js'
 export async function checkClient(provider: Provider, metadata: ProviderMetadata): Promise<Finding> {
   const { config, idp } = provider
   try {
-    await exchangeMadeUpCode(idp, config.platform)
+    await exchangeMadeUpCode(idp)
   } catch (error) {
     if (hasNoAccess(error)) throw error
     // Some providers send such a response to a client that authenticates in the wrong way, or with PKCE.
@@ -34,9 +34,9 @@ export async function checkClient(provider: Provider, metadata: ProviderMetadata
 
 type Platform = Config['platform']
 
-function exchangeMadeUpCode(idp: Provider['idp'], { pkce }: Pick<Platform, 'pkce'>) {
+function exchangeMadeUpCode(idp: Provider['idp']) {
   const random = () => randomBytes(32).toString('base64url')
-  return idp.authorizationCodeGrant({ code: random(), codeVerifier: pkce ? random() : undefined })
+  return idp.authorizationCodeGrant({ code: random(), codeVerifier: random() })
 }
 
 /**
@@ -55,7 +55,7 @@ async function otherSetting({ config, transport }: Provider, { tokenEndpoint }: 
     if (key === 'pkce' ? !platform.pkce : platform.clientAuthMethod === 'private_key_jwt') continue
     const changed = { ...platform, tokenEndpoint, [key]: value }
     const idp = createIdentityProvider(changed, transport)
-    const error: unknown = await exchangeMadeUpCode(idp, changed).catch((error: unknown) => error)
+    const error: unknown = await exchangeMadeUpCode(idp).catch((error: unknown) => error)
     if (error instanceof OAuthError && error.error === 'invalid_grant') return [key, value] as const
   }
   return undefined

@@ -23,14 +23,13 @@ const remedies: Texts = {
 /** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
 export async function checkLogin(provider: Provider, metadata: ProviderMetadata): Promise<Finding> {
   const { config, idp, mode, transport } = provider
-  const { clientId, callbackUrl, pkce } = config.platform
+  const { clientId, callbackUrl } = config.platform
   const random = () => randomBytes(32).toString('base64url')
   const loginUrl = await idp.authorizationUrl({
-    prompt: undefined,
     scope: mode.loginScope,
     state: random(),
-    nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
-    codeChallenge: pkce ? codeChallengeOf(random()) : undefined
+    nonce: random(),
+    codeChallenge: codeChallengeOf(random())
   })
   const { firstStatus, status, error, url, gatewayCode } = await followRedirects(transport, 'authorization', loginUrl)
   const rejection = 'The authorization endpoint rejects the client or the callback URL'
