@@ -19,8 +19,7 @@ import type { Evidence } from './evidence.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfThrottled } from './failure.js'
 import { createInternalTokenWatch } from './internal-token-watch.js'
 import type { ExchangedCode, Mode, TokenStep } from './mode.js'
-import type { TokenState } from './token-requests.js'
-import { revokeInBackground } from './token-requests.js'
+import { revokeInBackground, type TokenState } from './token-requests.js'
 import type { LoginTransaction } from './transaction.js'
 
 interface CodeExchangeDependencies {

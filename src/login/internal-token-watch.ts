@@ -3,8 +3,7 @@
  * an access token when a refresh issues the next one, so the internal token is invalid as soon as there is a public token.
  */
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.js'
-import { withinOrUndefined } from '../base/clock.js'
+import { type Clock, withinOrUndefined } from '../base/clock.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo } from '../provider/provider-error.js'
 

@@ -90,22 +90,14 @@ export interface Mode {
  * @example const { state } = await createMode(config, idp, Date.now).exchangeCode(grant)
  */
 export function createMode(
-  config: Config,
+  { mode, platform, logout }: Config,
   idp: IdentityProvider,
   now: () => number,
   onIgnoredIdToken?: ModeDependencies['onIgnoredIdToken']
 ): Mode {
-  const { platform, logout } = config
   const { clientId, backchannelLogout: keepsSid } = platform
-  const dependencies: ModeDependencies = {
-    idp,
-    now,
-    clientId,
-    keepsIdToken: logout.idp,
-    keepsSid,
-    ...(onIgnoredIdToken && { onIgnoredIdToken })
-  }
-  return config.mode === 'dual' ? createDualMode(platform, dependencies) : createSingleMode(platform, dependencies)
+  const dependencies = { idp, now, clientId, keepsIdToken: logout.idp, keepsSid, onIgnoredIdToken }
+  return mode === 'dual' ? createDualMode(platform, dependencies) : createSingleMode(platform, dependencies)
 }
 
 /** Creates the mode with one access token per session, which stays on the server. */
@@ -194,10 +186,14 @@ export function createDualMode(
   }
 
   async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<TokenStep> {
-    const internal = await refreshGrant(dependencies, state, internalScope, timeoutMs)
-    const { claims, identity, accessToken, refreshToken, expiresAt: internalExpiresAt } = internal
-    const fields = { ...state.fields, internal_token: accessToken, refresh_token: refreshToken }
-    return { state: { kind: 'half-refreshed', fields, identity, internalExpiresAt }, claims }
+    const { claims, ...internal } = await refreshGrant(dependencies, state, internalScope, timeoutMs)
+    return { state: halfRefreshed(internal, state.fields), claims }
+  }
+
+  function halfRefreshed(internal: Omit<RefreshedTokenSet, 'claims'>, earlier: Partial<SessionFields>): TokenState {
+    const { accessToken, refreshToken, expiresAt, identity } = internal
+    const fields = { expires_at: expiresAt, ...earlier, internal_token: accessToken, refresh_token: refreshToken }
+    return { kind: 'half-refreshed', fields, identity, internalExpiresAt: expiresAt }
   }
 
   async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<TokenStep> {
@@ -231,21 +227,9 @@ export function createDualMode(
     loginScope: internalScope,
     offersPublicToken: true,
     async exchangeCode(grant) {
-      const { claims, scopesMissing, ...internal } = await codeGrant(dependencies, grant, {
-        scopes: internalScopes,
-        displayName
-      })
-      const { identity, expiresAt } = internal
-      const fields = {
-        internal_token: internal.accessToken,
-        refresh_token: internal.refreshToken,
-        expires_at: expiresAt
-      }
-      return {
-        state: { kind: 'half-refreshed', fields, identity, internalExpiresAt: expiresAt },
-        claims,
-        scopesMissing
-      }
+      const login = { scopes: internalScopes, displayName }
+      const { claims, scopesMissing, ...internal } = await codeGrant(dependencies, grant, login)
+      return { state: halfRefreshed(internal, {}), claims, scopesMissing }
     },
     isSecondRequest: isHalfRefreshed,
     nextRequest: (state, timeoutMs) =>

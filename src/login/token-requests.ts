@@ -4,7 +4,6 @@
 
 import type { CompleteSession, HalfRefreshedSession, Identity } from '../cookie/session-record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import type { UserInfo } from '../provider/id-token.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
 import { ProviderError, unusableTokens } from '../provider/provider-error.js'
 import type { TokenSet } from '../provider/token-set.js'
@@ -49,52 +48,33 @@ export type TokenState =
   | Pick<HalfRefreshedSession, 'kind' | 'fields' | 'identity' | 'internalExpiresAt'>
 
 /** Returns the display name of a user from claims, or an empty string. */
-type DisplayName = (claims: UserInfo) => string
-
-/** The checked response to one token request. */
-interface Granted extends Pick<TokenSet, 'accessToken' | 'scope' | 'idToken'> {
-  /** The refresh token to use next. */
-  readonly refreshToken: string
-  /** The expiry of the access token, in milliseconds since the epoch. */
-  readonly expiresAt: number
-  readonly identity: Identity | undefined
-}
-
-interface FirstTokenSet extends Granted {
-  /** The checked claims of the ID token. Undefined if `openid` was not requested, as is `identity`. */
-  readonly claims: IdTokenClaims | undefined
-  /** The requested scopes that were not granted. */
-  readonly scopesMissing: readonly string[]
-}
-
-export interface RefreshedTokenSet extends Granted {
-  /** Undefined if no ID token was checked. */
-  readonly claims: CheckedClaims | undefined
-}
+type DisplayName = (claims: IdTokenClaims) => string
 
 /**
  * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
+ * @returns the tokens, the requested scopes that were not granted, and the checked claims of the ID token. If `openid` was not
+ *   requested, there are no claims and no identity
  * @throws OAuthError or ProviderError
  */
 export async function codeGrant(
   dependencies: ModeDependencies,
   grant: AuthorizationCode,
-  request: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
-): Promise<FirstTokenSet> {
+  { scopes, displayName }: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
+) {
   const { idp } = dependencies
   let refreshToken: string | undefined
   try {
     const tokenSet = await idp.authorizationCodeGrant(grant)
     refreshToken = tokenSet.refreshToken
     if (refreshToken === undefined) throw unusableTokens('it issued no refresh_token')
-    if (grantsNothing(tokenSet, request.scopes)) {
+    if (grantsNothing(tokenSet, scopes)) {
       throw unusableTokens('it granted none of the requested scopes', { reason: 'consent_required' })
     }
-    const claims = request.scopes.includes('openid')
-      ? await checkedClaimsOf(dependencies, tokenSet, grant.nonce)
-      : undefined
-    const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
-    const scopesMissing = missingScopes(tokenSet, request.scopes)
+    const { idToken } = tokenSet
+    const claims = scopes.includes('openid') ? checkedClaimsOf(dependencies, idToken, grant.nonce) : undefined
+    const signedIn = claims && identityOf(dependencies, claims, displayName)
+    const identity = signedIn && (await withNewestHint(dependencies, signedIn, idToken))
+    const scopesMissing = missingScopes(tokenSet, scopes)
     return { ...granted(dependencies, tokenSet), refreshToken, identity, claims, scopesMissing }
   } catch (error) {
     const unused = refreshToken ?? ProviderError.refreshTokenOf(error)
@@ -110,6 +90,7 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
 
 /**
  * Requests an access token with the refresh token of a session, and checks the ID token of the response.
+ * @returns the tokens, of which the refresh token is the one to use next, and the claims of the ID token, if one was checked
  * @throws OAuthError or ProviderError
  */
 export async function refreshGrant(
@@ -117,7 +98,7 @@ export async function refreshGrant(
   { fields, identity }: TokenState,
   scope: string | undefined,
   timeoutMs: number
-): Promise<RefreshedTokenSet> {
+) {
   const usedToken = fields.refresh_token
   const tokenSet = await dependencies.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
   const claims = checkRefreshedIdentity(dependencies, tokenSet, identity, usedToken)
@@ -126,13 +107,16 @@ export async function refreshGrant(
   return { ...granted(dependencies, tokenSet), claims, identity: newest ?? identity, refreshToken }
 }
 
+export type RefreshedTokenSet = Awaited<ReturnType<typeof refreshGrant>>
+
+/** @returns the access token with its expiry, in milliseconds since the epoch, and what is checked with it */
 function granted({ now }: ModeDependencies, { accessToken, scope, idToken, expiresIn }: TokenSet) {
   return { accessToken, scope, idToken, expiresAt: Math.round(now() + expiresIn * 1000) }
 }
 
 /**
- * Replaces the ID token of the login with the checked ID token of a refresh, because the provider may no longer accept a hint that
- * an earlier key signed. Keeps the earlier ID token if the new one is too long for a logout URL.
+ * Adds the checked ID token of a response, which a logout sends to the provider. That of a refresh replaces that of the login, because
+ * the provider may no longer accept a hint that an earlier key signed. Keeps the earlier ID token if the new one is too long for a logout URL.
  */
 async function withNewestHint(
   { idp, keepsIdToken }: ModeDependencies,
@@ -170,32 +154,20 @@ function checkRefreshedIdentity(
   }
 }
 
-async function checkedClaimsOf(
-  { idp, clientId, now }: ModeDependencies,
-  { idToken }: TokenSet,
-  nonce: string
-): Promise<IdTokenClaims> {
+function checkedClaimsOf({ idp, clientId, now }: ModeDependencies, idToken: string | undefined, nonce: string) {
   // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
   if (idToken === undefined) throw unusableTokens('it issued no id_token, although openid was requested')
   return checkIdToken(idToken, { nonce, clientId, issuer: idp.issuer, now: now() })
 }
 
-async function identityOf(
-  { idp, keepsIdToken, keepsSid }: ModeDependencies,
-  { idToken }: TokenSet,
-  claims: IdTokenClaims,
-  displayName: DisplayName
-): Promise<Identity> {
+function identityOf({ keepsSid }: ModeDependencies, claims: IdTokenClaims, displayName: DisplayName): Identity {
   const name = displayName(claims).slice(0, MAX_ID_TOKEN_NAME_LENGTH)
-  const keptIdToken =
-    keepsIdToken && idToken !== undefined && (await idp.takesLogoutHint(idToken)) ? idToken : undefined
   return {
     iss: claims.iss,
     sub: claims.sub,
     ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
     ...(keepsSid && { signedIn: signedInOf(claims) }),
-    ...(name !== claims.sub && { name }),
-    ...(keptIdToken !== undefined && { idToken: keptIdToken })
+    ...(name !== claims.sub && { name })
   }
 }
 
