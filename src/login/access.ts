@@ -18,16 +18,11 @@ import { isRefusedByUserInfo, ProviderError } from '../provider/provider-error.j
 import type { Denial } from '../sessions/index.js'
 import { type AuthenticationRequirements, createAuthenticationRule } from './authentication.js'
 
-/** Undefined means that the account may sign in. */
-type AccessDecision = Denial | undefined
-
-/** @param sources the claims of the ID token, the user info, or both, in this order. The first source that has a claim decides it */
-type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDecision
-
 /**
+ * Creates the rule, which returns undefined if the account may sign in.
  * @param entries the entries of the setting `access.allow`. An entry for a domain does not include its sub-domains.
  */
-export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
+export function createAccessRule(entries: readonly AccessEntry[]) {
   const claims = entries.filter(isClaimEntry)
   const addresses = entries.flatMap(entry => (isClaimEntry(entry) ? [] : [entry]))
   const listed = new Set(addresses.map(addressKey))
@@ -44,7 +39,8 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
     return isListed ? undefined : 'not_listed'
   }
 
-  return function decide(...sources) {
+  /** @param sources the claims of the ID token, the user info, or both, in this order. The first source that has a claim decides it */
+  return function decide(...sources: readonly [UserInfo, ...UserInfo[]]): Denial | undefined {
     const found = (claim: string) => sources.map(source => valueAt(source, claim)).find(value => value !== undefined)
     if (claims.some(entry => fits(entry, found(entry.claim)))) return undefined
     const problem = addresses.length > 0 ? problemOfAddress(sources) : undefined
@@ -154,8 +150,7 @@ export function createAccess(
      * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
      * @throws OAuthError or ProviderError if the claims of the account cannot be read
      */
-    async decide(request: AccessRequest): Promise<AccessDecision> {
-      const { claims, subject, accessToken, mayRefuse, isLogin = false } = request
+    async decide({ claims, subject, accessToken, mayRefuse, isLogin = false }: AccessRequest) {
       // Without an ID token, a login has not shown how the user has signed in.
       const weakness = weaknessOf(claims ?? {}, isLogin)
       if (weakness || entries.length === 0) return weakness
@@ -187,13 +182,7 @@ function undecided(why: string): ProviderError {
 }
 
 /** Returns the fields of a log line about a denial. They contain no data of the account. */
-export function denialFields({
-  problem,
-  missing,
-  strings,
-  found,
-  required
-}: Denial): Readonly<Record<string, unknown>> {
+export function denialFields({ problem, missing, strings, found, required }: Denial) {
   return {
     access: problem,
     ...(missing.length > 0 && { missing_claims: missing }),
