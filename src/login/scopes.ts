@@ -1,6 +1,6 @@
 /** Compares the scopes that a provider has granted with the scopes that this server has requested. */
 
-import { readClaims } from '../provider/id-token.js'
+import { readJwt } from '../provider/id-token.js'
 import type { TokenSet } from '../provider/token-set.js'
 
 type Granted = Pick<TokenSet, 'accessToken' | 'scope'>
@@ -59,7 +59,7 @@ function lastSegmentOf(scope: string): string | undefined {
 
 /** Returns the scopes in the claims `scope` (RFC 9068 section 2.2.3) and `scp` (Entra, Okta) of a JWT, each a string or a list. */
 function scopesOfJwt(accessToken: string): string[] {
-  const { scope, scp } = readClaims(accessToken) ?? {}
+  const { scope, scp } = readJwt(accessToken).claims ?? {}
   return [scope, scp].flat().flatMap(names => (typeof names === 'string' ? names.split(/\s+/).filter(Boolean) : []))
 }
 

@@ -139,9 +139,8 @@ function checkRefreshedIdentity(
   usedToken: string
 ): CheckedClaims | undefined {
   if (!identity || idToken === undefined) return undefined
-  const { iss, sub } = identity
   try {
-    return checkRefreshedIdToken(idToken, { iss, sub, clientId })
+    return checkRefreshedIdToken(idToken, identity, clientId)
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error
     if (error.reason === 'identity_mismatch') {

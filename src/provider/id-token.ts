@@ -49,8 +49,6 @@ export function checkIdToken(idToken: string, expected: ExpectedClaims): IdToken
   return { ...claims, iss, sub, iat }
 }
 
-type ExpectedRefreshClaims = Pick<IdTokenClaims, 'iss' | 'sub'> & Pick<ExpectedClaims, 'clientId'>
-
 /**
  * Checks the ID token in the response to a refresh. It must name the same user as the login (OpenID Connect Core
  * section 12.2).
@@ -58,13 +56,13 @@ type ExpectedRefreshClaims = Pick<IdTokenClaims, 'iss' | 'sub'> & Pick<ExpectedC
  * @throws ProviderError with the reason `identity_mismatch` if `iss` or `sub` is missing, or differs from the value at the login,
  *   and with another reason if the ID token proves nothing
  */
-export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims) {
+export function checkRefreshedIdToken(idToken: string, user: Pick<IdTokenClaims, 'iss' | 'sub'>, clientId: string) {
   const claims = parseClaims(idToken)
   const otherIdentity = (name: string) => unusable(`its ${name} differs from that of the login`, 'identity_mismatch')
-  if (claims.iss !== expected.iss) throw otherIdentity('iss')
-  if (claims.sub !== expected.sub) throw otherIdentity('sub')
-  checkAudience(claims, expected.clientId)
-  return { ...claims, sub: expected.sub }
+  if (claims.iss !== user.iss) throw otherIdentity('iss')
+  if (claims.sub !== user.sub) throw otherIdentity('sub')
+  checkAudience(claims, clientId)
+  return { ...claims, sub: user.sub }
 }
 
 function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string): void {
@@ -82,18 +80,26 @@ export function isIdentifier(value: unknown): value is string {
 }
 
 function parseClaims(idToken: string): Readonly<Record<string, unknown>> {
-  const claims = readClaims(idToken)
+  const { claims } = readJwt(idToken)
   if (claims) return claims
   // A JWE has five parts (RFC 7516 section 3.1).
   const isEncrypted = /^(?:[\w-]*\.){4}[\w-]+$/.test(idToken)
   throw unusable(isEncrypted ? 'it is encrypted; configure the provider to only sign ID tokens' : 'it is not a JWT')
 }
 
-/** Returns the claims of a JWT, without any check. Returns undefined for any other string, such as an encrypted JWT. */
-export function readClaims(token: string): Readonly<Record<string, unknown>> | undefined {
-  const parts = token.split('.')
-  const claims = parts.length === 3 ? parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString()) : undefined
-  return isJsonObject(claims) ? claims : undefined
+/**
+ * Returns the header and the claims of a JWT, without any check. Each is undefined if it is not a JSON object, and both are for any other
+ * string, such as an encrypted JWT.
+ */
+export function readJwt(token: string) {
+  const [header, claims, signature, ...more] = token.split('.')
+  if (signature === undefined || more.length > 0) return {}
+  return { header: jsonObjectIn(header), claims: jsonObjectIn(claims) }
+}
+
+function jsonObjectIn(part = ''): Readonly<Record<string, unknown>> | undefined {
+  const json = parseJson(Buffer.from(part, 'base64url').toString())
+  return isJsonObject(json) ? json : undefined
 }
 
 /**
@@ -105,10 +111,9 @@ export function userInfoOf(
   { issuer, clientId }: Pick<ExpectedClaims, 'issuer' | 'clientId'>,
   reject: (detail: string) => ProviderError
 ): Readonly<Record<string, unknown>> {
-  const claims = readClaims(jwt)
+  const { header, claims } = readJwt(jwt)
   if (!claims) throw reject('it is not a signed JWT; encrypted user info is not supported')
-  const header = parseJson(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString())
-  const alg = isJsonObject(header) ? header.alg : undefined
+  const alg = header?.alg
   if (typeof alg !== 'string' || alg.toLowerCase() === 'none') throw reject('its JWT is not signed')
   const { iss, aud } = claims
   if (iss !== undefined && issuer !== undefined && iss !== issuer) throw reject('its iss is another issuer')

@@ -5,9 +5,9 @@
  */
 import { compactVerify, createLocalJWKSet, errors } from 'jose'
 import { type Clock, startStopwatch } from '../base/clock.js'
-import { isJsonObject, parseJson } from '../base/json.js'
+import { isJsonObject } from '../base/json.js'
 import type { IdentityProvider } from './client.js'
-import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
+import { CLOCK_LEEWAY_SECONDS, isIdentifier, readJwt } from './id-token.js'
 import type { ProviderMetadata } from './metadata.js'
 import { UnknownKeyError } from './provider-error.js'
 
@@ -51,7 +51,8 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
    * @throws ProviderError if the metadata or the keys of the provider cannot be read
    */
   return async function checkLogoutToken(token: string) {
-    const { header, claims } = parse(token)
+    const { header, claims } = readJwt(token)
+    check(header !== undefined && claims !== undefined, 'malformed')
     // A token with a critical extension is rejected, because the extension may change what is signed (RFC 7797), and no
     // logout token needs such an extension.
     check(header.crit === undefined, 'malformed')
@@ -142,14 +143,6 @@ function unusable(error: unknown): unknown {
   if (error instanceof errors.JWKSNoMatchingKey) return new UnusableLogoutTokenError('unknown_key')
   if (error instanceof errors.JWSInvalid) return new UnusableLogoutTokenError('malformed')
   return new UnusableLogoutTokenError('signature')
-}
-
-function parse(token: string) {
-  const parts = token.split('.')
-  check(parts.length === 3, 'malformed')
-  const [header, claims] = parts.map(part => parseJson(Buffer.from(part, 'base64url').toString()))
-  check(isJsonObject(header) && isJsonObject(claims), 'malformed')
-  return { header, claims }
 }
 
 type Keys = ReturnType<typeof createLocalJWKSet>

@@ -1,6 +1,6 @@
 /** Parses the responses of the token endpoint, in the forms in which real providers send them. */
 import { isJsonObject } from '../base/json.js'
-import { readClaims } from './id-token.js'
+import { readJwt } from './id-token.js'
 import { unusableTokens } from './provider-error.js'
 
 /** A checked response of the token endpoint (RFC 6749 section 5.1). */
@@ -69,7 +69,7 @@ function secondsOf(value: unknown): number | undefined {
  * a wrong lifetime only changes the time of the next refresh.
  */
 function lifetimeOf(accessToken: string, date: number | undefined): number {
-  const { exp, iat } = readClaims(accessToken) ?? {}
+  const { exp, iat } = readJwt(accessToken).claims ?? {}
   const from = date === undefined ? iat : date / 1000
   const seconds = typeof exp === 'number' && typeof from === 'number' ? secondsOf(exp - from) : undefined
   return seconds ?? DEFAULT_LIFETIME_SECONDS

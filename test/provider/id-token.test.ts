@@ -101,11 +101,11 @@ test('arbitrary text or claims are rejected with an ProviderError', t => {
   t.pass()
 })
 
-const login = { iss: issuer, sub: 'somebody', clientId: 'our-client' }
+const user = { iss: issuer, sub: 'somebody' }
 
 test('the ID token of a refresh response needs neither a nonce nor an expiry', t => {
   const { nonce, exp, ...claims } = good
-  t.notThrows(() => checkRefreshedIdToken(jwt(claims), login))
+  t.notThrows(() => checkRefreshedIdToken(jwt(claims), user, 'our-client'))
 })
 
 const rejected: readonly (readonly [claim: string, claims: object, isOfOther: boolean])[] = [
@@ -120,7 +120,7 @@ const rejected: readonly (readonly [claim: string, claims: object, isOfOther: bo
 for (const [claim, claims, isOfOther] of rejected) {
   test(`the ID token of a refresh response is rejected if its ${claim} is ${Object.values(claims)[0]}`, t => {
     const token = jwt({ ...good, ...claims })
-    const error = t.throws(() => checkRefreshedIdToken(token, login), { instanceOf: ProviderError })
+    const error = t.throws(() => checkRefreshedIdToken(token, user, 'our-client'), { instanceOf: ProviderError })
     t.regex(error.message, new RegExp(`its ${claim} `))
     t.is(error.reason === 'identity_mismatch', isOfOther)
     holdsNone(t, error, ['somebody-else', 'https://other.example', token])
