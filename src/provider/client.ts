@@ -47,20 +47,19 @@ const CUT_CONNECTION: ReadonlySet<string | undefined> = new Set(['ECONNRESET', '
  */
 export function createIdentityProvider(
   platform: Config['platform'],
-  given: Pick<Transport, 'call' | 'enterQueue'>,
+  transport: Pick<Transport, 'call' | 'enterQueue'>,
   now: () => number = Date.now,
   report?: MetadataOptions['report']
 ) {
   const { clientId, callbackUrl: redirectUri } = platform
-  const metadata = createMetadata(platform, given, { now, ...(report && { report }) })
-  const transport = { ...given, call }
+  const metadata = createMetadata(platform, transport, { now, report })
   const endpoint = createEndpoint(platform, metadata)
   const issuer = issuerOf(platform)
   const client = createClientAuthentication(platform, endpoint, now)
 
   /** Sends a request, and tells the metadata whether the endpoint may have moved. */
   async function call(request: TransportRequest): Promise<TransportResponse> {
-    const response = await given.call(request).catch((error: unknown) => {
+    const response = await transport.call(request).catch((error: unknown) => {
       if (isWithoutResponse(error)) metadata.noteRequest(request.endpoint, true)
       throw error
     })
@@ -70,7 +69,7 @@ export function createIdentityProvider(
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
     const request = { endpoint: 'token', url: await endpoint('tokenEndpoint'), timeoutMs } as const
-    const response = await transport.call({ ...request, ...(await client.authenticated(form)) })
+    const response = await call({ ...request, ...(await client.authenticated(form)) })
     if (meaningOf(response) !== 'success') throw failure('token', response)
     return parseTokenSet(response.json, response.date)
   }
@@ -129,7 +128,7 @@ export function createIdentityProvider(
       const unusable = (detail: string) => new ProviderError('userinfo', 'invalid_response', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
       const headers = { authorization: `Bearer ${accessToken}` }
-      const response = await transport.call({ endpoint: 'userinfo', url, headers })
+      const response = await call({ endpoint: 'userinfo', url, headers })
       if (response.status !== 200) throw failure('userinfo', response)
       const { json, jwt } = response
       const userInfo = jwt === undefined ? json : userInfoOf(jwt, { issuer, clientId }, unusable)
@@ -145,7 +144,7 @@ export function createIdentityProvider(
       const { jwksUri: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('jwks', 'invalid_response', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
-      const response = await transport.call({ endpoint: 'jwks', url })
+      const response = await call({ endpoint: 'jwks', url })
       if (response.status !== 200) throw failure('jwks', response)
       const keys = isJsonObject(response.json) ? response.json.keys : undefined
       if (!Array.isArray(keys)) throw unusable('the response is not a JWK Set')
@@ -156,7 +155,7 @@ export function createIdentityProvider(
      * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation of
      * a token has no effect, so a request without a response is repeated, but each time on a new connection.
      */
-    revokeRefreshToken: createRevokeRefreshToken(transport.call, endpoint, client),
+    revokeRefreshToken: createRevokeRefreshToken(call, endpoint, client),
     replaceCredentials: client.replaceCredentials,
     credentialsId: client.credentialsId
   }
@@ -167,10 +166,7 @@ function isWithoutResponse(error: unknown): boolean {
 }
 
 function createRevokeRefreshToken(call: Transport['call'], endpoint: GetEndpoint, client: ClientAuthentication) {
-  async function revoke(
-    refreshToken: string,
-    limits: Pick<TransportRequest, 'timeoutMs' | 'onNewConnection'>
-  ): Promise<void> {
+  async function revoke(refreshToken: string, limits: Pick<TransportRequest, 'timeoutMs' | 'onNewConnection'>) {
     const url = await endpoint('revocationEndpoint')
     if (url === undefined) return
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }

@@ -2,6 +2,7 @@
  * Decides when a later reading of the discovery document replaces the earlier one. Some providers build the document from the Host
  * header, and a cache may keep such a document for everybody. One poisoned reading must not send tokens and the client secret elsewhere.
  */
+
 /** A reading that does not count yet. */
 export interface Candidate {
   readonly text: string
@@ -22,23 +23,23 @@ type Endpoints = { readonly [Name in (typeof ENDPOINTS)[number]]: string | undef
   readonly tokenEndpoint: string
 }
 
+interface Circumstances {
+  /** The candidate of the previous reading. */
+  readonly earlier: Candidate | undefined
+  /** When the new reading began, in milliseconds. */
+  readonly now: number
+  /** True if the last request to the old token endpoint showed that it may have moved. */
+  readonly tokenFails: boolean
+}
+
 // A cache may return the same poisoned document again and again, but seldom for so long.
 const AGREEMENT_MS = 600_000
 
 /**
  * Returns undefined if the new reading counts, and otherwise the candidate to remember. A token endpoint on another origin counts only
  * if the old one fails. This, any other origin that is new, and an endpoint that is gone need two readings that agree, 10 minutes apart.
- * @param tokenFails true if the last request to the old token endpoint showed that it may have moved
  */
-export function candidateOf(
-  old: Endpoints,
-  read: Endpoints,
-  {
-    earlier,
-    now,
-    tokenFails
-  }: { readonly earlier: Candidate | undefined; readonly now: number; readonly tokenFails: boolean }
-): Candidate | undefined {
+export function candidateOf(old: Endpoints, read: Endpoints, { earlier, now, tokenFails }: Circumstances) {
   const known = new Set(ENDPOINTS.map(name => originOf(old[name])))
   const isMoved = originOf(old.tokenEndpoint) !== originOf(read.tokenEndpoint)
   const isNew = ENDPOINTS.some(name =>

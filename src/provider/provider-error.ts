@@ -122,10 +122,8 @@ export class OAuthError extends ProviderError {
   }
 }
 
-interface OAuthErrorOptions extends Pick<OAuthError, 'error' | 'status' | 'endpoint'> {
-  readonly retryAfterSeconds?: number | undefined
-  readonly gatewayCode?: string | undefined
-}
+type OAuthErrorOptions = Pick<OAuthError, 'error' | 'status' | 'endpoint'> &
+  Partial<Pick<OAuthError, 'retryAfterSeconds' | 'gatewayCode'>>
 
 /**
  * The errors of token responses that arrived and cannot be used:
