@@ -83,12 +83,12 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
     begin(browserId: string, returnTo: string, facts: LoginFacts = {}) {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
-      const browser = fingerprintOf(browserId)
+      const browser = s256(browserId)
       // JSON has no undefined, so an absent fact takes no room.
       const content = { seed, browser, returnTo, exp, ...facts }
       const state = sealer.seal(Buffer.from(JSON.stringify(content)), CONTEXT)
       const { codeVerifier, nonce } = secretsOf(seed, browserId)
-      return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
+      return { state, nonce, codeChallenge: s256(codeVerifier) }
     },
     open(state: string, browserId: string | undefined): OpenedState {
       const plaintext = sealer.open(state, CONTEXT)
@@ -98,7 +98,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
       // The login cookie expires together with the `state`, so after that, a missing cookie is normal.
       if (expiresAt <= now()) return { kind: 'expired', ...login }
       if (browserId === undefined) return { kind: 'unbound', ...login }
-      if (!isSame(fingerprintOf(browserId), browser)) return { kind: 'otherBrowser', ...login }
+      if (!isSame(s256(browserId), browser)) return { kind: 'otherBrowser', ...login }
       return { kind: 'valid', transaction: { ...login, ...secretsOf(seed, browserId) } }
     }
   }
@@ -119,15 +119,11 @@ function secretsOf(seed: string, browserId: string): Pick<LoginTransaction, 'cod
   }
 }
 
-function fingerprintOf(browserId: string): string {
-  return createHash('sha256').update(browserId).digest('base64url')
-}
-
 function isSame(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 }
 
-/** Returns the S256 challenge of a verifier (RFC 7636 section 4.2). */
-export function codeChallengeOf(codeVerifier: string): string {
-  return createHash('sha256').update(codeVerifier).digest('base64url')
+/** Returns the SHA-256 of a string: the S256 challenge of a code verifier (RFC 7636 section 4.2), or the fingerprint of a browser id. */
+export function s256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }

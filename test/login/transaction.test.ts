@@ -3,7 +3,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { dottedText } from '#src/base/text-encoding.js'
 import { createKeyring } from '#src/cookie/keyring.js'
-import { codeChallengeOf, createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
+import { createLoginTransactions, newBrowserId, s256 } from '#src/login/transaction.js'
 import { anyText } from '../helpers/any-text.js'
 import { createClock } from '../helpers/clock.js'
 
@@ -106,5 +106,5 @@ test('a state that was sealed with another secret or for another purpose is fore
 })
 
 test('the code challenge of the verifier in RFC 7636 appendix B is the one given there', t => {
-  t.is(codeChallengeOf('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'), 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM')
+  t.is(s256('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'), 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM')
 })

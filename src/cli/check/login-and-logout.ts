@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { homeUrlOf } from '../../config/types/urls.js'
-import { codeChallengeOf } from '../../login/transaction.js'
+import { s256 } from '../../login/transaction.js'
 import { gatewayCodeOf, isErrorCode } from '../../provider/meaning.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { type Endpoint, OAuthError, ProviderError } from '../../provider/provider-error.js'
@@ -29,7 +29,7 @@ export async function checkLogin(provider: Provider, metadata: ProviderMetadata)
     scope: mode.loginScope,
     state: random(),
     nonce: random(),
-    codeChallenge: codeChallengeOf(random())
+    codeChallenge: s256(random())
   })
   const { firstStatus, status, error, url, gatewayCode } = await followRedirects(transport, 'authorization', loginUrl)
   const rejection = 'The authorization endpoint rejects the client or the callback URL'
