@@ -3,19 +3,14 @@
  * firewall after a flood of invented codes, a replica with another client secret, an outage of one tenant. So a refusal counts only
  * if the same process sees, with the same credentials, that other users are not refused. All times are on the clock of the store.
  */
+import type { Requester } from '../base/fair-queue.js'
 import { OAuthError, ProviderError } from '../provider/provider-error.js'
 import type { RefusalSeries, Suspicion } from '../sessions/index.js'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 1440 * MINUTE_MS
 
-/** A session, and its user. */
-export interface Refreshing {
-  readonly session: string
-  readonly user: string
-}
-
-interface Sighting extends Refreshing {
+interface Sighting extends Requester {
   readonly at: number
   readonly seenBy: string
 }
@@ -67,7 +62,7 @@ export function createEvidence() {
      * Notes that a session was refreshed.
      * @param suspect the earlier refusals of its refresh token, which were temporary
      */
-    refreshed(by: Refreshing, seenBy: string, suspect: Suspicion | undefined, at: number): void {
+    refreshed(by: Requester, seenBy: string, suspect: Suspicion | undefined, at: number): void {
       clientRejections.clear()
       refreshed = newestFirst(refreshed, { ...by, at, seenBy }, MAX_SUCCESSES)
       for (const series of Object.keys(suspect ?? {})) recoveries.set(series.slice(series.indexOf(' ') + 1), at)
@@ -80,7 +75,7 @@ export function createEvidence() {
      */
     refused(
       { meaning, what, seenBy }: SeenRefusal,
-      by: Refreshing,
+      by: Requester,
       { since, last, refusals }: RefusalSeries,
       previous = last
     ): boolean {

@@ -2,7 +2,9 @@
  * Refreshes the tokens of a session. A provider may accept a refresh token only once, so every token request is sent under the lease
  * of the session (`sessions/under-lease.ts`).
  */
+
 import { failureReasonOf } from '../base/failure-reasons.js'
+import type { Requester } from '../base/fair-queue.js'
 import {
   isKeptInRedis,
   MAX_STORED_BYTES,
@@ -25,7 +27,7 @@ import {
 } from '../sessions/index.js'
 import { type Access, type CheckedClaims, denialFields } from './access.js'
 import { needsCheck, uncheckedRecord } from './access-check.js'
-import { type Evidence, type Refreshing, refusalIn } from './evidence.js'
+import { type Evidence, refusalIn } from './evidence.js'
 import { meaningOfError, pauseIfThrottled, pauseSecondsAfter, retrySecondsOf } from './failure.js'
 import type { Mode, TokenStep } from './mode.js'
 import { createLevels, type Log, type Refreshed } from './refresh-report.js'
@@ -79,7 +81,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   /** Sends one token request. Dual mode needs two for a refresh, so its session is still due after the first one. */
   async function sendRequest(due: SessionRecord, run: Run): Promise<Current> {
     const isUrgent = mode.isSecondRequest(due)
-    const requester = refreshing(due)
+    const requester = requesterOf(due)
     const inSlot = <T>(send: () => Promise<T>) => idp.inTokenQueue('refresh', { isUrgent, requester }, send)
     // An early refresh does not wait for a lease, because the tokens are still valid.
     const request = { inSlot, isUrgent, mayWait: schedule.hasExpired(due.fields) }
@@ -139,7 +141,7 @@ function isForGood({ end }: Extract<Current, { readonly kind: 'over' }>): boolea
   return end.reason === 'logged_out' || end.reason === 'denied'
 }
 
-function refreshing({ id, identity }: SessionRecord): Refreshing {
+function requesterOf({ id, identity }: SessionRecord): Requester {
   return { session: id, user: identity ? JSON.stringify([identity.iss, identity.sub]) : id }
 }
 
@@ -190,7 +192,7 @@ function createTokenRequest({ mode, idp, sessions, access, userSessions, evidenc
     }
     run.error = error
     pauseIfThrottled(sessions, 'refresh', error)
-    const by = refreshing(session)
+    const by = requesterOf(session)
     if (reason === 'client_rejected') evidence.clientRejected(by.user)
     const refusal = refusalIn(error, seenBy)
     const series = refusal && grant.refusedAgain(refusal.series)
@@ -216,7 +218,7 @@ function createTokenRequest({ mode, idp, sessions, access, userSessions, evidenc
     try {
       step = await mode.nextRequest(session, grant.leftMs(), run.omitsScope)
       const now = sessions.now()
-      evidence.refreshed(refreshing(session), seenBy, grant.suspect, now)
+      evidence.refreshed(requesterOf(session), seenBy, grant.suspect, now)
       next = nextRevision(session, step, now, userSessions?.shouldJoin(session, now))
     } catch (error) {
       // If the credentials were replaced during the request, nobody knows which ones were sent, so they count as others.
