@@ -281,15 +281,14 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
     { state: first, claims, scopesMissing }: ExchangedCode,
     leftMs: () => number
   ): Promise<Attempt> {
-    let state: TokenState = first
+    // The newest response. Its claims are those of the second request.
+    let newest: TokenStep = { state: first }
     try {
-      let secondClaims: TokenStep['claims']
       if (first.kind === 'half-refreshed') {
         const internalToken = first.identity && first.fields.internal_token
-        const second = await watchInternalToken(internalToken, () => sendSecondRequest(first, leftMs))
-        state = second.state
-        secondClaims = second.claims
+        newest = await watchInternalToken(internalToken, () => sendSecondRequest(first, leftMs))
       }
+      const { state, claims: secondClaims } = newest
       const { access_token } = mode.tokens(state.fields, sessions.now()).internal
       const denial = await denialOfLogin(claims, secondClaims, access_token)
       if (denial) {
@@ -300,7 +299,7 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       return { kind: 'completed', record, claims, scopesMissing, result: { kind: 'tokens', record, pauseMs: 0 } }
     } catch (error) {
       // This login has failed for good, so it must not leave a valid refresh token behind.
-      revokeInBackground(idp, ProviderError.refreshTokenOf(error) ?? state.fields.refresh_token)
+      revokeInBackground(idp, ProviderError.refreshTokenOf(error) ?? newest.state.fields.refresh_token)
       const result = { kind: 'over', end: { reason: 'failed' } } as const
       const cause = throttledErrorOf(error)
       if (cause) return { kind: 'ended', exchange: { kind: 'interrupted', cause }, result }

@@ -79,7 +79,7 @@ type CallbackResult =
       /** The requested scopes that the provider has not granted. Empty if an earlier request has logged them. */
       readonly scopesMissing: readonly string[]
     }
-  | { readonly kind: 'restart'; readonly why: RestartReason }
+  | { readonly kind: 'restart'; readonly why: StrayLogin['kind'] | 'pageExpired' }
   | { readonly kind: 'notNeeded'; readonly why: StrayLogin['kind'] }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' }
@@ -92,8 +92,6 @@ type CallbackResult =
       readonly retry: 'callback' | 'login'
     }
   | { readonly kind: 'failed'; readonly error: unknown }
-
-type RestartReason = StrayLogin['kind'] | 'pageExpired'
 
 /**
  * `returnTo` is the path to open after this login, or after the next attempt if this login failed, and `prompt` that of both. A
