@@ -109,10 +109,7 @@ test('response headers on the list are passed on, with repeated headers and with
     'ETag: "\xe4"'
   ]
   const length = 'Content-Length: 2'
-  for (const order of [
-    [...fields, length],
-    [length, ...fields]
-  ]) {
+  for (const order of [fields.concat(length), [length].concat(fields)]) {
     const { raw } = await startBehind(t, startFixedUpstream(t, `HTTP/1.1 200 OK\r\n${order.join('\r\n')}\r\n\r\nok`))
     const { bytes, answers } = await raw(get)
     const text = bytes.toString('latin1')

@@ -12,13 +12,7 @@ import { mayBeExecuted } from '../request/session-status.js'
 import { tokensOf } from '../routes/require-tokens.js'
 import { createRequestBody, type RequestBody } from './request-body.js'
 import { createRequestHeaders, namesNotSelected } from './request-headers.js'
-import {
-  createMapLocation,
-  createResponseHeaders,
-  namesDropped,
-  type ResponseHead,
-  type ResponseHeaders
-} from './response-headers.js'
+import { createMapLocation, createResponseHeaders, namesDropped, type ResponseHead } from './response-headers.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
 import { createUnauthorizedReport, errorOfFailure, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
@@ -78,7 +72,7 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
       function begin(head: ResponseHead) {
         const headers = headersOf(ctx, route, head)
         try {
-          sendHead(ctx, head.statusCode, listOf(headers))
+          sendHead(ctx, head.statusCode, headers)
         } catch (error) {
           // Node has rejected a header value.
           return abort(() => reject(upstreamError('invalid_response', error)))
@@ -213,14 +207,12 @@ function createRequestOf({ config, log }: Services): RequestOf {
   }
 }
 
-/** Returns the headers of the API's response for the client. */
-type HeadersOf = (ctx: Context, route: ForwardRoute, head: ResponseHead) => ResponseHeaders
-
-function createHeadersOf({ config, log, site }: Services, findRoute: FindRoute): HeadersOf {
+/** Creates the function that returns the headers of the API's response for the client. */
+function createHeadersOf({ config, log, site }: Services, findRoute: FindRoute) {
   const selectResponseHeaders = createResponseHeaders(config.apiProxy.responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
 
-  return function headersOf(ctx, route, head) {
+  return function headersOf(ctx: Context, route: ForwardRoute, head: ResponseHead) {
     const mapped = (location: string) => mapLocation(location, route)
     const headers = selectResponseHeaders(head, { mapLocation: mapped, setsCookie: ctx.res.hasHeader('Set-Cookie') })
     if (log.isLevelEnabled('debug')) {
@@ -233,13 +225,6 @@ function createHeadersOf({ config, log, site }: Services, findRoute: FindRoute):
     }
     return headers
   }
-}
-
-function listOf(headers: ResponseHeaders): (string | string[])[] {
-  const list: (string | string[])[] = []
-  // `flat` would take longer than the rest of the head.
-  for (const [name, value] of headers) list.push(name, value)
-  return list
 }
 
 export function isLoggedOut(ctx: Context, sessions: Services['sessions']): boolean {

@@ -32,7 +32,7 @@ interface ResponseContext {
 }
 
 /** The values of each header, in the form of `setHeader`. A list is sent as separate header fields. */
-export type ResponseHeaders = ReadonlyMap<string, string | string[]>
+type ResponseHeaders = ReadonlyMap<string, string | string[]>
 
 /** @param additional the names of additional headers to forward, from the setting `apiProxy.responseHeaders` */
 export function createResponseHeaders(additional: readonly string[]) {
@@ -44,11 +44,11 @@ export function createResponseHeaders(additional: readonly string[]) {
     const headers = collect(rawHeaders, isRead)
     for (const name of namedByConnection(headers.get('connection'))) headers.delete(name)
     // A response must not have a Content-Length if it has a Transfer-Encoding (RFC 9112 section 6.2) or status 204 (RFC 9110
-    // section 8.6). Node changes the bytes of a Content-Disposition that comes after it, so it becomes the last header.
-    const length = headers.get('content-length')
+    // section 8.6). Node changes the bytes of a Content-Disposition after a Content-Length, so the length moves to the end.
+    const hasNone = statusCode === 204 || headers.has('transfer-encoding')
+    const length = hasNone ? undefined : headers.get('content-length')
     headers.delete('content-length')
-    const isAllowed = statusCode !== 204 && !headers.has('transfer-encoding')
-    if (length !== undefined && isAllowed) headers.set('content-length', length)
+    if (length !== undefined) headers.set('content-length', length)
     headers.delete('connection')
     headers.delete('transfer-encoding')
     replace(headers, 'location', ([location = '']) => mapLocation(location))

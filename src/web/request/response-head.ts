@@ -2,7 +2,7 @@
  * The head of each response. Only this server sets `X-Request-Id`, by which an operator finds the log lines of a request, and the
  * headers of `session-status.ts`, even if a handler or an API sets them, too.
  */
-import type { OutgoingHttpHeaders } from 'node:http'
+import { type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { requestId } from './request.js'
 import { SESSION_HEADERS, sessionHeaders } from './session-status.js'
@@ -11,24 +11,24 @@ import { SESSION_HEADERS, sessionHeaders } from './session-status.js'
 // collection.
 const DEFAULTS = Symbol('default headers')
 const WRITE_HEAD = Symbol('writeHead')
-interface WithHead extends Context {
-  [DEFAULTS]?: Readonly<Record<string, string>>
-  [WRITE_HEAD]?: (status: number, ...head: HeadArgument[]) => unknown
-}
+type WriteHead = (status: number, ...head: HeadArgument[]) => ServerResponse
+type WithHead = Context & { [DEFAULTS]?: Readonly<Record<string, string>>; [WRITE_HEAD]?: WriteHead }
 
 /** Sets and removes the headers of this server when the head of a response is written, also if a handler writes the head itself. */
 export const serverHeaders: Middleware = function serverHeaders(ctx: WithHead, next) {
   const { res } = ctx
-  const write = res.writeHead.bind(res) as (status: number, ...head: HeadArgument[]) => typeof res
-  ctx[WRITE_HEAD] = write
+  const write = res.writeHead.bind(res) as WriteHead
+  const writeWithoutList: WriteHead = (status, list) => {
+    setHeaders(res, list as string[])
+    return write(status)
+  }
+  // express-session and compression replace `writeHead`. Before version 1.1, their package on-headers misreads a list.
+  ctx[WRITE_HEAD] = res.writeHead === ServerResponse.prototype.writeHead ? write : writeWithoutList
   Object.assign(res, {
     writeHead(status: number, ...head: HeadArgument[]) {
       if (!res.headersSent) {
         addDefaults(ctx)
-        const headers = headersOf(ctx, status)
-        for (let index = 0; index < headers.length; index += 2) {
-          res.setHeader(headers[index] as string, headers[index + 1] as string)
-        }
+        setHeaders(res, headersOf(ctx, status))
       }
       return write(status, ...head.map(withoutNames))
     }
@@ -37,30 +37,54 @@ export const serverHeaders: Middleware = function serverHeaders(ctx: WithHead, n
 }
 
 /**
- * Creates the head of a response. Node sends it with the content, which the caller writes. A list takes Node much less time than
- * setting each header, so the most frequent responses use this function.
- * @param headers each name is followed by its value; they replace the headers that were set before
+ * Creates the head of a response. Node sends it together with the content, which the caller writes. A list takes Node much less time
+ * than setting each header, so the most frequent responses use this function.
+ * @param headers They replace the headers that were set before.
  * @throws and sets none of them if Node rejects a header
  */
-export function sendHead(ctx: WithHead, status: number, headers: readonly (string | string[])[]): void {
+export function sendHead(ctx: WithHead, status: number, headers: Iterable<readonly [string, string | string[]]>): void {
+  const list: (string | string[])[] = headersOf(ctx, status)
+  // `flat` would take longer than the rest of the head.
+  for (const [name, value] of headers) list.push(name, value)
   try {
-    ctx[WRITE_HEAD]?.(status, [...headers, ...headersOf(ctx, status)])
+    ctx[WRITE_HEAD]?.(status, list)
     ctx.respond = false
   } catch (error) {
-    for (let index = 0; index < headers.length; index += 2) ctx.res.removeHeader(headers[index] as string)
+    for (const [name] of headers) ctx.res.removeHeader(name)
     throw error
   }
 }
 
-/** Sets the headers of a response for which the handler does not call `sendHead`. The handler may set them to other values. */
-export function setDefaultHeaders(ctx: WithHead, headers: Readonly<Record<string, string>>): void {
-  ctx[DEFAULTS] = headers
+/** Sends a response with status 200. If this server is mounted in another application, Koa sends it. */
+export function sendContent(ctx: Context, headers: readonly (readonly [string, string])[], content: string): void {
+  if (isMounted(ctx)) {
+    ctx.set(Object.fromEntries(headers))
+    ctx.body = content
+  } else {
+    sendHead(ctx, 200, [...headers, ['Content-Length', String(Buffer.byteLength(content))]])
+    ctx.res.end(content)
+  }
 }
+
+/** Sets the headers of a response for which the handler does not call `sendHead`. A handler can only extend `Vary`. */
+export function setDefaultHeaders(ctx: WithHead, headers: Readonly<Record<string, string>>): void {
+  if (isMounted(ctx)) ctx.set(headers)
+  else ctx[DEFAULTS] = headers
+}
+
+// The middleware of the other application may change headers and content after this server.
+const isMounted = ({ app }: Context): boolean => !app.middleware.includes(serverHeaders)
 
 function addDefaults(ctx: WithHead): void {
   for (const [name, value] of Object.entries(ctx[DEFAULTS] ?? {})) {
     if (name === 'Vary') ctx.vary(value)
-    else if (!ctx.res.hasHeader(name)) ctx.res.setHeader(name, value)
+    else ctx.res.setHeader(name, value)
+  }
+}
+
+function setHeaders(res: ServerResponse, list: readonly (string | string[])[]): void {
+  for (let index = 0; index < list.length; index += 2) {
+    res.setHeader(list[index] as string, list[index + 1] as string | string[])
   }
 }
 

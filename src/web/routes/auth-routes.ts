@@ -12,7 +12,7 @@ import { clientModule } from '../../pages/index.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { checkOrigin, type RoutePolicy } from '../every-request/request-origin.js'
 import type { Services } from '../middleware-services.js'
-import { sendHead, setDefaultHeaders } from '../request/response-head.js'
+import { sendContent, setDefaultHeaders } from '../request/response-head.js'
 import { backchannelLogout } from './backchannel-logout-route.js'
 import { callback } from './callback.js'
 import { login } from './login.js'
@@ -90,10 +90,7 @@ function formPost(): HttpError {
  */
 const token: Middleware = function token(ctx) {
   // This is the most frequent request, so it does without Koa's slower functions.
-  const content = JSON.stringify(tokensOf(ctx).public)
-  const length = String(Buffer.byteLength(content))
-  sendHead(ctx, 200, [...TOKEN_HEADERS, 'Content-Length', length])
-  ctx.res.end(content)
+  sendContent(ctx, TOKEN_HEADERS, JSON.stringify(tokensOf(ctx).public))
 }
 
 /**
@@ -128,8 +125,5 @@ const SHARED_HEADERS = {
   Vary: 'Cookie, Sec-Fetch-Site'
 }
 
-const TOKEN_HEADERS = Object.entries({
-  ...SHARED_HEADERS,
-  Pragma: 'no-cache',
-  'Content-Type': 'application/json; charset=utf-8'
-}).flat()
+const JSON_TYPE = 'application/json; charset=utf-8'
+const TOKEN_HEADERS = Object.entries({ ...SHARED_HEADERS, Pragma: 'no-cache', 'Content-Type': JSON_TYPE })
