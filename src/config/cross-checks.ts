@@ -25,12 +25,8 @@ type SettingsCheck = (
   privateFiles: readonly PrivateFile[]
 ) => Iterable<CrossFinding> | AsyncIterable<CrossFinding>
 
-export async function* findings(
-  values: Values,
-  isGiven: IsGiven,
-  privateFiles: readonly PrivateFile[]
-): AsyncGenerator<CrossFinding> {
-  for (const check of checks) yield* check(values, isGiven, privateFiles)
+export async function* findings(...settings: Parameters<SettingsCheck>): AsyncGenerator<CrossFinding> {
+  for (const check of checks) yield* check(...settings)
 }
 
 /** The tag of a message, which begins with the key of its setting. */

@@ -23,7 +23,7 @@ import type { Config } from '../config/settings.js'
 import type { RedisUrl } from '../config/types/redis-url.js'
 import type { Keyring } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/session-record.js'
-import type { Message, Values } from './cells.js'
+import type { Message } from './cells.js'
 import { createSessions } from './create-sessions.js'
 import { createHostSlots } from './host-slots.js'
 import { createMemoryCells, createMemoryValues } from './memory-cells.js'
@@ -82,10 +82,8 @@ const NODES_RECOVERY_MS = 5000
  * @example const { sessions } = createStores(config, { keyring, clock, log })
  */
 export function createStores(config: Config, options: StoreOptions) {
-  const {
-    redis: { url: redisUrl },
-    session
-  } = config
+  const { session } = config
+  const { url: redisUrl } = config.redis
   const { keyring, clock, log, timing, revoke = () => {} } = options
   const maxAgeMs = session.inactivityTimeoutSeconds * 1000
   // A cell outlives every cookie of its session, so a missing cell always means data loss.
@@ -137,13 +135,9 @@ export function createStores(config: Config, options: StoreOptions) {
   })
 
   /** @param purpose the purpose for which the encryption keys are derived */
-  function values<Value extends NonNullable<unknown>>(
-    kind: string,
-    purpose: string,
-    lifetimeMs: number
-  ): Values<Value> {
-    if (redis) return createRedisValues(redis, keyring.sealer(purpose, base64url), { kind, lifetimeMs })
-    return createMemoryValues(clock.now, lifetimeMs)
+  function values<Value extends NonNullable<unknown>>(kind: string, purpose: string, lifetimeMs: number) {
+    if (redis) return createRedisValues<Value>(redis, keyring.sealer(purpose, base64url), { kind, lifetimeMs })
+    return createMemoryValues<Value>(clock.now, lifetimeMs)
   }
 
   return {

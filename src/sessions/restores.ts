@@ -186,13 +186,9 @@ export function createRetries(clock: Clock) {
  * Creates the function that stores again what this process knows about a session, and releases the leases that it does not use. If
  * the cell cannot be decrypted, only another secret can help, so the result stays unsaved until `restoreAll` is called.
  */
-export function createRestore({
-  store,
-  memory,
-  clock,
-  me,
-  recoveryMs
-}: StoreDependencies & { readonly store: SessionStore }): RestoresDependencies['restore'] {
+export function createRestore(dependencies: StoreDependencies & { readonly store: SessionStore }) {
+  const { store, memory, clock, me, recoveryMs } = dependencies
+
   return async function restore(id: string): Promise<void> {
     try {
       await restoreNow(id)

@@ -11,10 +11,7 @@ export interface CheckedHost {
   readonly timeoutSeconds: number
 }
 
-export function explainConnectionError(
-  code: string | undefined,
-  { host, setting, timeoutSeconds }: CheckedHost
-): string {
+export function explainConnectionError(code: string | undefined, { host, setting, timeoutSeconds }: CheckedHost) {
   const inSetting = setting === undefined ? '' : ` in ${setting}`
   const shown = code !== undefined && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown reason'
   const texts = {

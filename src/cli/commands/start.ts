@@ -171,11 +171,7 @@ type ServerUrls = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
  * Prints the URL to open and the most important settings for an operator at a terminal. A note that does not fit into the
  * width of the terminal gets its own line.
  */
-function announceOnTerminal(
-  { mode, wwwroot }: Config,
-  { url, callbackUrl, demoUrl }: ServerUrls,
-  terminal: Terminal
-): void {
+function announceOnTerminal({ mode, wwwroot }: Config, { url, callbackUrl, demoUrl }: ServerUrls, terminal: Terminal) {
   const { bold, dim, green, cyan } = coloursFor(terminal)
   const columns = columnsOf(terminal.stdout) ?? Number.POSITIVE_INFINITY
   const lineOf = (name: string, value: string, note = '', colour = (text: string) => text) => {

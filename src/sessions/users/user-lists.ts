@@ -194,10 +194,6 @@ export function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
 }
 
 /** Returns the name of a list or of the cell of a user name. The key in the store is a hash of it. */
-export function cellName(
-  kind: 'sub' | 'sid' | 'sub without sid' | 'name' | 'email',
-  iss: string,
-  value: string
-): string {
+export function cellName(kind: 'sub' | 'sid' | 'sub without sid' | 'name' | 'email', iss: string, value: string) {
   return JSON.stringify([kind, iss, value])
 }
