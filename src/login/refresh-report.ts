@@ -64,36 +64,35 @@ interface Waited {
 
 /** @param now returns milliseconds since the epoch */
 export function createRefreshReport(mode: string, metrics: Metrics, now: () => number) {
-  return {
-    ended(log: Log, sessionId: string, refreshed: Refreshed, { durationMs, success, requests }: Waited): void {
-      const { current, error, calls } = refreshed
-      if (calls === 0) metrics.observe('refresh_wait_seconds', durationMs / 1000)
-      const outcome = outcomeOf(refreshed, success)
-      // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
-      // would only repeat it.
-      const isRepetition = requests === undefined
-      if (!isRepetition && outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome })
-      const fields = {
-        mode,
-        outcome,
-        duration_ms: Math.round(durationMs),
-        provider_calls: calls,
-        ...(requests !== undefined && { requests }),
-        session: sessionHash(sessionId)
-      }
-      if (current.kind === 'live' && outcome === success) {
-        const level = isRepetition || outcome === 'already_refreshed' ? 'debug' : 'info'
-        const expires_in = Math.round((current.record.fields.expires_at - now()) / 1000)
-        log[level]({ event: 'refresh_succeeded', ...fields, expires_in }, 'session refreshed')
-        return
-      }
-      const problem = problemOf(refreshed)
-      const reason = current.kind === 'over' ? reasonOfEnd(current.end, error) : reasonOfProblem(problem, error)
-      const level = isRepetition ? 'debug' : levelOf(error)
-      const message =
-        current.kind === 'over' ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[problem]}`
-      log[level]({ event: 'refresh_failed', ...fields, reason, ...(error !== undefined && { err: error }) }, message)
+  return function reportRefresh(log: Log, sessionId: string, refreshed: Refreshed, waited: Waited): void {
+    const { durationMs, success, requests } = waited
+    const { current, error, calls } = refreshed
+    if (calls === 0) metrics.observe('refresh_wait_seconds', durationMs / 1000)
+    const outcome = outcomeOf(refreshed, success)
+    // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
+    // would only repeat it.
+    const isRepetition = requests === undefined
+    if (!isRepetition && outcome !== 'already_refreshed') metrics.count('refreshes_total', { outcome })
+    const fields = {
+      mode,
+      outcome,
+      duration_ms: Math.round(durationMs),
+      provider_calls: calls,
+      ...(requests !== undefined && { requests }),
+      session: sessionHash(sessionId)
     }
+    if (current.kind === 'live' && outcome === success) {
+      const level = isRepetition || outcome === 'already_refreshed' ? 'debug' : 'info'
+      const expires_in = Math.round((current.record.fields.expires_at - now()) / 1000)
+      log[level]({ event: 'refresh_succeeded', ...fields, expires_in }, 'session refreshed')
+      return
+    }
+    const problem = problemOf(refreshed)
+    const reason = current.kind === 'over' ? reasonOfEnd(current.end, error) : reasonOfProblem(problem, error)
+    const level = isRepetition ? 'debug' : levelOf(error)
+    const message =
+      current.kind === 'over' ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[problem]}`
+    log[level]({ event: 'refresh_failed', ...fields, reason, ...(error !== undefined && { err: error }) }, message)
   }
 }
 

@@ -29,7 +29,7 @@ export type Refreshes = ReturnType<typeof createRefreshes>
 export function createRefreshes(dependencies: RefreshesDependencies) {
   const { mode, sessions, clock, timeoutSeconds, metrics = noMetrics } = dependencies
   const schedule = createRefreshSchedule(dependencies, sessions.now)
-  const report = createRefreshReport(mode.name, metrics, sessions.now)
+  const reportRefresh = createRefreshReport(mode.name, metrics, sessions.now)
   const { refresh, withoutRefresh } = createRefresh({ ...dependencies, schedule })
   const running = new Map<string, Running>()
 
@@ -45,7 +45,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         const refreshed = await refresh(session, log)
         if (refreshed.current.kind !== 'over' || refreshed.calls > 0) {
           const success = refreshed.calls === 0 ? 'already_refreshed' : 'succeeded'
-          report.ended(log, session.id, refreshed, { durationMs: elapsedMs(), success, requests: started.requests })
+          reportRefresh(log, session.id, refreshed, { durationMs: elapsedMs(), success, requests: started.requests })
         }
         return refreshed
       } finally {
@@ -65,7 +65,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     if (!ended) refreshing.requests--
     const refreshed = ended ?? withoutRefresh(id, 'pending', 1)
     if (joined || !ended) {
-      report.ended(log, id, { ...refreshed, calls: 0 }, { durationMs: elapsedMs(), success: 'coalesced' })
+      reportRefresh(log, id, { ...refreshed, calls: 0 }, { durationMs: elapsedMs(), success: 'coalesced' })
     }
     if (!ended) return refreshed.current
     const known = sessions.known(id)
@@ -91,7 +91,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         const refreshed = withoutRefresh(session.id, problemOf(error, requestLog()), error.retryAfterSeconds)
         if (refreshed.current.kind === 'unavailable') {
           const waited = { durationMs: elapsedMs(), success: 'succeeded', requests: 1 } as const
-          report.ended(requestLog(), session.id, refreshed, waited)
+          reportRefresh(requestLog(), session.id, refreshed, waited)
         }
         return refreshed.current
       }
@@ -99,7 +99,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       if (found.kind === 'unavailable' || schedule.isDue(found.record)) return refreshInTime(session, requestLog())
       if (hasTokens(session) && found.record.rev > session.rev && schedule.isDue(session)) {
         const waited = { durationMs: elapsedMs(), success: 'already_refreshed' } as const
-        report.ended(requestLog(), session.id, { current: found, calls: 0 }, waited)
+        reportRefresh(requestLog(), session.id, { current: found, calls: 0 }, waited)
       }
       return found
     },
