@@ -233,11 +233,7 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
    * Ends the session of the browser if it belongs to the account that is no longer allowed. Its refreshes may have no ID token, so
    * it could otherwise last for long.
    */
-  async function endDenied(
-    denial: Denial,
-    identity: Identity | undefined,
-    session: CookieSession | undefined
-  ): Promise<void> {
+  async function endDenied(denial: Denial, identity: Identity | undefined, session: CookieSession | undefined) {
     // A sign-in that was not strong or recent enough says nothing about the account.
     if (!identity || isWeakness(denial)) return
     const live = await currentSession(session)

@@ -96,11 +96,7 @@ export function createLogOuts(dependencies: LogOutDependencies) {
     return undefined
   }
 
-  async function logOut(
-    session: CookieSession | undefined,
-    log: Log,
-    by: 'browser' | 'everywhere' = 'browser'
-  ): Promise<string | undefined> {
+  async function logOut(session: CookieSession | undefined, log: Log, by: 'browser' | 'everywhere' = 'browser') {
     let newest: SessionRecord | undefined
     if (session) {
       profiles.forget(session.id)
@@ -149,10 +145,7 @@ export function createLogOuts(dependencies: LogOutDependencies) {
  * Returns the newest known record of the browser's session. Returns undefined if the session is over.
  * @throws StoreUnavailableError
  */
-export async function liveSession(
-  sessions: Pick<Sessions, 'current'>,
-  session: CookieSession
-): Promise<SessionRecord | undefined> {
+export async function liveSession(sessions: Pick<Sessions, 'current'>, session: CookieSession) {
   const current = await sessions.current(session)
   if (current.kind === 'over') return undefined
   // Redis has lost the session, but another process may still restore it. So the same request may succeed later.

@@ -52,16 +52,13 @@ export function createProfiles({ mode, idp, now, cacheTtlSeconds, userSessions }
      * Rejects with OAuthError or ProviderError. Errors are not cached.
      * @param accessToken the internal token of the session, which is the access token that stays on the server
      */
-    displayName(
-      { id: sessionId, identity }: Pick<SessionRecord, 'id' | 'identity'>,
-      accessToken: string
-    ): Promise<string> {
-      const known = cached.get(sessionId)
+    displayName({ id, identity }: Pick<SessionRecord, 'id' | 'identity'>, accessToken: string): Promise<string> {
+      const known = cached.get(id)
       if (known) return known
       const name = ask(identity, accessToken)
-      cached.set(sessionId, name, cacheTtlSeconds * 1000)
+      cached.set(id, name, cacheTtlSeconds * 1000)
       name.catch(() => {
-        if (cached.get(sessionId) === name) cached.delete(sessionId)
+        if (cached.get(id) === name) cached.delete(id)
       })
       return name
     },

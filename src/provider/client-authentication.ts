@@ -6,8 +6,6 @@ import type { TransportRequest } from './attempt.js'
 import { type GetEndpoint, issuerOf } from './metadata.js'
 import { quirksOf } from './quirks.js'
 
-export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId'>
-
 export type ClientAuthentication = ReturnType<typeof createClientAuthentication>
 
 // RFC 7521 section 4.2.
@@ -50,7 +48,7 @@ export function createClientAuthentication(platform: Config['platform'], endpoin
     /** Returns a random name of the current credentials in this process. */
     credentialsId: () => id,
     /** Replaces the client secret and the private key. The next request uses the new credentials. */
-    replaceCredentials(fresh: Credentials): void {
+    replaceCredentials(fresh: Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId'>): void {
       const freshKey = signingKeyOf(fresh)
       if (fresh.clientSecret !== clientSecret || !isSameKey(freshKey, signingKey)) id = randomId()
       clientSecret = fresh.clientSecret
