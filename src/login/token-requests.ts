@@ -115,8 +115,9 @@ function granted({ now }: ModeDependencies, { accessToken, scope, idToken, expir
 }
 
 /**
- * Adds the checked ID token of a response, which a logout sends to the provider. That of a refresh replaces that of the login, because
- * the provider may no longer accept a hint that an earlier key signed. Keeps the earlier ID token if the new one is too long for a logout URL.
+ * Adds the checked ID token of a response, which a logout sends to the provider. That of a refresh replaces that of the login,
+ * because the provider may no longer accept a hint that an earlier key signed. Keeps the earlier ID token if the new one is too long
+ * for a logout URL.
  */
 async function withNewestHint(
   { idp, keepsIdToken }: ModeDependencies,

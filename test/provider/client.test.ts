@@ -298,11 +298,12 @@ test('whether a session keeps an ID token for the logout does not wait for disco
   t.false(await idp.takesLogoutHint('an ID token'), 'this provider has no end-session endpoint')
 })
 
-test('the authorization URL keeps the query of the endpoint (RFC 6749 section 3.1)', async t => {
+test('the authorization URL keeps the query of the endpoint (RFC 6749 section 3.1), and has no nonce without openid', async t => {
   const { idp } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?p=b2c_1%20a' })
   const request = { scope: 'a', state: 's', nonce: 'n', codeChallenge: 'c' }
   const { searchParams } = new URL(await idp.authorizationUrl(request))
   t.deepEqual([searchParams.get('p'), searchParams.get('client_id')], ['b2c_1 a', clientId])
+  t.false(searchParams.has('nonce'))
 })
 
 test('members of the JWK Set that are no objects are ignored, and anything but a list of keys is an error', async t => {
