@@ -63,16 +63,8 @@ export function afterLimit(ms: number, action: () => void, clock: Pick<Clock, 'a
 export function within<T>(ms: number, promise: Promise<T>, clock: Pick<Clock, 'after'> = systemClock): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = afterLimit(ms, () => reject(new TimeLimitError(`not done within ${ms} ms`)), clock)
-    promise.then(
-      value => {
-        cancel()
-        resolve(value)
-      },
-      error => {
-        cancel()
-        reject(error)
-      }
-    )
+    promise.then(resolve, reject)
+    promise.then(cancel, cancel)
   })
 }
 
