@@ -5,7 +5,7 @@ import test from 'ava'
 import type { Context } from 'koa'
 import { createUnauthorizedReport } from '#src/web/proxy/upstream-failure.js'
 import { collectLogs } from '../helpers/logs.js'
-import { startFixedUpstream, startProxy, startUpstream } from '../helpers/upstream.js'
+import { startFixedUpstream, startProxy, startRawUpstream, startUpstream } from '../helpers/upstream.js'
 import { words } from '../helpers/words.js'
 import { sessionCookiesSet } from '../web/support.js'
 import { startBehind } from './clients.js'
@@ -110,7 +110,11 @@ test('response headers on the list are passed on, with repeated headers and with
   ]
   const length = 'Content-Length: 2'
   for (const order of [fields.concat(length), [length].concat(fields)]) {
-    const { raw } = await startBehind(t, startFixedUpstream(t, `HTTP/1.1 200 OK\r\n${order.join('\r\n')}\r\n\r\nok`))
+    const starting = startRawUpstream(t, socket => {
+      socket.write(`HTTP/1.1 200 OK\r\n${order.join('\r\n')}\r\n\r\n`, 'latin1')
+      setTimeout(() => socket.end('ok'), 50)
+    })
+    const { raw } = await startBehind(t, starting)
     const { bytes, answers } = await raw(get)
     const text = bytes.toString('latin1')
     t.is(answers[0]?.statusCode, 200)
