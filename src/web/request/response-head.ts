@@ -66,9 +66,10 @@ export function sendContent(ctx: Context, headers: readonly (readonly [string, s
   }
 }
 
-/** Sets the headers of a response for which the handler does not call `sendHead`. A handler can only extend `Vary`. */
+/** Sets the headers of a response for which the handler does not call `sendHead`. The handler may set them to other values. */
 export function setDefaultHeaders(ctx: WithHead, headers: Readonly<Record<string, string>>): void {
-  if (isMounted(ctx)) ctx.set(headers)
+  // A server in which this one is used may have set some of them.
+  if (isMounted(ctx) || ctx.res.getHeaderNames().length > 0) ctx.set(headers)
   else ctx[DEFAULTS] = headers
 }
 
@@ -78,7 +79,7 @@ const isMounted = ({ app }: Context): boolean => !app.middleware.includes(server
 function addDefaults(ctx: WithHead): void {
   for (const [name, value] of Object.entries(ctx[DEFAULTS] ?? {})) {
     if (name === 'Vary') ctx.vary(value)
-    else ctx.res.setHeader(name, value)
+    else if (!ctx.res.hasHeader(name)) ctx.res.setHeader(name, value)
   }
 }
 
