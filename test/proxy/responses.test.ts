@@ -20,7 +20,7 @@ test('the status of an upstream is passed on', async t => {
   const starting = startUpstream(t, (request, response) => {
     response.writeHead(statusIn(request), { 'Retry-After': '7' }).end()
   })
-  const { browser } = await startBehind(t, starting)
+  const { browser, logs } = await startBehind(t, starting)
   const statuses = words`
     200 201 202 204 205 206 226 300 301 302 303 304 307 308 400 402 403 404 409 410 412 413 416 418 422 429 451 499
     500 501 502 503 504 599`
@@ -28,6 +28,7 @@ test('the status of an upstream is passed on', async t => {
     const { statusCode, headers } = await browser.get(`/api/${status}`)
     t.deepEqual([statusCode, headers['retry-after']], [Number(status), '7'])
   }
+  t.is(logs.first('request_rejected'), undefined)
 })
 
 test('a 401 or 407 of an upstream becomes 502, and the session stays', async t => {

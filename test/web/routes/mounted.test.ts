@@ -1,6 +1,6 @@
 // Other Koa applications in the same process. koa-mount runs the middleware of an application with the context of another, and
 // removes the prefix from the path meanwhile.
-import http from 'node:http'
+import http, { type RequestListener } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import compose from 'koa-compose'
@@ -46,11 +46,7 @@ const arrangements: Readonly<Record<string, (server: Koa) => Koa>> = {
 }
 
 /** Starts an application that contains the server, and returns a browser. */
-async function start(
-  t: ExecutionContext,
-  arrange: (server: Koa) => Koa,
-  wrap = (handle: http.RequestListener) => handle
-) {
+async function start(t: ExecutionContext, arrange: (server: Koa) => Koa, wrap = (handle: RequestListener) => handle) {
   const idp = await createHostileIdp(t)
   const upstream = await startUpstream(t)
   const config = testConfig(idp, { mode: 'dual', apiProxy: { rules: [`GET /api/x ${upstream.origin}/x`] } })
@@ -80,7 +76,7 @@ const outer: Middleware = async (ctx, next) => {
 
 // As on-headers 1.0 does, which express-session and compression use.
 const express =
-  (handle: http.RequestListener): http.RequestListener =>
+  (handle: RequestListener): RequestListener =>
   (request, response) => {
     const write = response.writeHead.bind(response)
     const set = ([name, value]: readonly string[]) => response.setHeader(String(name), String(value))
