@@ -6,7 +6,7 @@ export interface TextEncoding {
    * To accept only one spelling, encode the bytes again and compare.
    */
   bytesOf(text: string): Buffer
-  /** Returns the string of random bytes. May draw them several times. */
+  /** Calls `draw`, which returns random bytes, once or several times. Returns one result as a string. */
   draw(draw: () => Buffer): string
 }
 

@@ -57,7 +57,7 @@ export function createKeyring(secrets: readonly string[]) {
   }
 
   return {
-    /** @param encoding how the encrypted values become strings, by default for cookies and URLs */
+    /** @param encoding how encrypted values are written as strings. The default is for values that browsers send. */
     sealer: (purpose: string, encoding = dottedText) =>
       createSealer(
         derived(secrets => deriveKeys(purpose, secrets)),
@@ -94,8 +94,7 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>, encoding: TextE
   const nextIv = createIvs()
   return {
     /**
-     * Encrypts `plaintext` with the newest secret. Returns a string, which `open` accepts only with the same
-     * `context`.
+     * Encrypts `plaintext` with the newest secret. Returns a string, which `open` accepts only with the same `context`.
      * @param secondKey a random string that is mixed into the key. Decryption then needs both the secret and this string.
      */
     seal(plaintext: Buffer, context: string, secondKey?: string): string {

@@ -37,14 +37,14 @@ export const serverHeaders: Middleware = function serverHeaders(ctx: WithHead, n
 }
 
 /**
- * Creates the head of a response. Node sends it together with the content, which the caller writes. A list takes Node much less time
- * than setting each header, so the most frequent responses use this function.
+ * Writes the head of a response. Node sends it together with the content, which the caller writes. Node needs much less time for a
+ * list of headers than for setting each header, so the most frequent responses use this function.
  * @param headers They replace the headers that were set before.
  * @throws and sets none of them if Node rejects a header
  */
 export function sendHead(ctx: WithHead, status: number, headers: Iterable<readonly [string, string | string[]]>): void {
   const list: (string | string[])[] = headersOf(ctx, status)
-  // `flat` would take longer than the rest of the head.
+  // `flat` would take longer than the rest of this function.
   for (const [name, value] of headers) list.push(name, value)
   try {
     ctx[WRITE_HEAD]?.(status, list)
@@ -55,7 +55,7 @@ export function sendHead(ctx: WithHead, status: number, headers: Iterable<readon
   }
 }
 
-/** Sends a response with status 200. If this server is mounted in another application, Koa sends it. */
+/** Responds with status 200. If this server is mounted in another application, Koa sends the response. */
 export function sendContent(ctx: Context, headers: readonly (readonly [string, string])[], content: string): void {
   if (isMounted(ctx)) {
     ctx.set(Object.fromEntries(headers))
@@ -68,7 +68,7 @@ export function sendContent(ctx: Context, headers: readonly (readonly [string, s
 
 /** Sets the headers of a response for which the handler does not call `sendHead`. The handler may set them to other values. */
 export function setDefaultHeaders(ctx: WithHead, headers: Readonly<Record<string, string>>): void {
-  // A server in which this one is used may have set some of them.
+  // Replace headers of outer middleware now, so that the handler can replace these.
   if (isMounted(ctx) || ctx.res.getHeaderNames().length > 0) ctx.set(headers)
   else ctx[DEFAULTS] = headers
 }
