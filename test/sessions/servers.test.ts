@@ -67,11 +67,12 @@ for (const [mode, store] of [
     t.is(response.statusCode, 200)
     t.true(response.setCookies.length > 0, 'a browser that lost the first response gets the session again')
     t.is(idp.tokenRequests.length, after)
+    const [name = ''] = await redis.admin.keys('*:session:*')
+    t.regex(String(await redis.admin.hget(name, 'r')), /^[\w-]{500,}$/)
     await browser.navigate('/api/auth/logout')
     for (const tab of [fresh, old]) {
       for (const url of [path, '/api/auth/profile']) t.is((await tab.clone().fetch(url)).statusCode, 401)
     }
-    const [name = ''] = await redis.admin.keys('*:session:*')
     t.is(await redis.admin.hget(name, 'r'), null)
     await allRevoked(idp)
     t.deepEqual(idp.reuses, [])
