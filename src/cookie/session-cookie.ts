@@ -6,6 +6,7 @@
  * - `session-record`: the fields of a session; `session-content`: their form in the cookie
  * - `keyring`: the encryption; `request-cookies`: a long value in several cookies
  */
+import { isDeepStrictEqual } from 'node:util'
 import { deflateSync } from 'node:zlib'
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
@@ -166,30 +167,31 @@ export function createSessionCookie(options: SessionCookieOptions) {
 }
 
 function createOpenedCache(unseal: (sealed: string) => Opened | undefined) {
-  // A cookie that arrives again moves to the second map. Otherwise many clients with one request each could evict the cookies that
-  // arrive often.
-  const seenOnce = new Map<string, Opened>()
-  const seenOften = new Map<string, Opened>()
+  const cached = new Map<string, Opened>()
+  const seenOnce = new Map<string, CookieSession>()
   return {
     /** Returns what `unseal` returned for this encrypted value, now or earlier. */
     get(sealed: string): Opened | undefined {
       const tag = sealed.slice(-TAG_CHARACTERS)
-      const often = seenOften.get(tag)
-      if (often?.sealed === sealed) return often
-      const once = seenOnce.get(tag)
-      if (once?.sealed === sealed) {
-        seenOnce.delete(tag)
-        addToCache(seenOften, tag, once)
-        return once
-      }
+      const known = cached.get(tag)
+      if (known?.sealed === sealed) return known
       const opened = unseal(sealed)
-      // Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory.
-      if (opened) addToCache(seenOnce, tag, { ...opened, sealed: Buffer.from(sealed, 'latin1').toString('latin1') })
+      const first = seenOnce.get(tag)
+      // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
+      // evict the cookies that arrive often.
+      if (opened && first) {
+        seenOnce.delete(tag)
+        // The memory of the process has the first object, and compares each request with it, which is fast for the same object.
+        const session = isDeepStrictEqual(first, opened.session) ? first : opened.session
+        // Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory.
+        const copy = Buffer.from(sealed, 'latin1').toString('latin1')
+        addToCache(cached, tag, { ...opened, session, sealed: copy })
+      } else if (opened) addToCache(seenOnce, tag, opened.session)
       return opened
     },
     clear(): void {
+      cached.clear()
       seenOnce.clear()
-      seenOften.clear()
     }
   }
 }
