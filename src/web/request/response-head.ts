@@ -78,8 +78,9 @@ const isMounted = ({ app }: Context): boolean => !app.middleware.includes(server
 
 function addDefaults(ctx: WithHead): void {
   for (const [name, value] of Object.entries(ctx[DEFAULTS] ?? {})) {
-    if (name === 'Vary') ctx.vary(value)
-    else if (!ctx.res.hasHeader(name)) ctx.res.setHeader(name, value)
+    const given = ctx.res.getHeader(name)
+    if (given === undefined || name === 'Vary') ctx.res.setHeader(name, value)
+    if (given !== undefined && name === 'Vary') ctx.vary(String(given))
   }
 }
 
