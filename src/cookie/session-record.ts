@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Requester } from '../base/fair-queue.js'
 
 /**
  * The fields of a session. Request handlers read them in `ctx.session`, so their names must not change. Every session has a
@@ -131,6 +132,15 @@ export const MAX_STORED_BYTES = 256 * 1024
  */
 export function sessionHash(id: string): string {
   return createHash('sha256').update(id).digest('base64url').slice(0, 8)
+}
+
+/**
+ * Returns the session, and the user whom the issuer and the subject identify (OpenID Connect Core section 2). Without the scope
+ * `openid`, the user is unknown, so each session counts as a user.
+ */
+export function requesterOf({ id, identity }: Pick<SessionRecord, 'id' | 'identity'>): Requester {
+  // Neither an issuer nor a session id contains a space.
+  return { session: id, user: identity ? `${identity.iss} ${identity.sub}` : id }
 }
 
 /** Returns the size of a session in bytes of JSON. */

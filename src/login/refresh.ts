@@ -2,12 +2,11 @@
  * Refreshes the tokens of a session. A provider may accept a refresh token only once, so every token request is sent under the lease
  * of the session (`sessions/under-lease.ts`).
  */
-
 import { failureReasonOf } from '../base/failure-reasons.js'
-import type { Requester } from '../base/fair-queue.js'
 import {
   isKeptInRedis,
   MAX_STORED_BYTES,
+  requesterOf,
   type SessionRecord,
   sessionHash,
   sizeOf,
@@ -139,10 +138,6 @@ export function createRefresh(dependencies: RefreshDependencies) {
 /** True if the end is a logout or an end by the access list. Any other end concerns only one revision. */
 function isForGood({ end }: Extract<Current, { readonly kind: 'over' }>): boolean {
   return end.reason === 'logged_out' || end.reason === 'denied'
-}
-
-function requesterOf({ id, identity }: SessionRecord): Requester {
-  return { session: id, user: identity ? JSON.stringify([identity.iss, identity.sub]) : id }
 }
 
 /** Creates the function that sends the next token request of a session, and decides what its response means. */

@@ -9,7 +9,7 @@ import { createSite } from '../config/site.js'
 import { MAX_AGE } from '../config/types/params.js'
 import { createKeyring, type Hasher } from '../cookie/keyring.js'
 import { createSessionCookie } from '../cookie/session-cookie.js'
-import type { SessionRecord } from '../cookie/session-record.js'
+import { requesterOf, type SessionRecord } from '../cookie/session-record.js'
 import { type Access, createAccess } from '../login/access.js'
 import { createBeginLogin } from '../login/begin-login.js'
 import { createCodeExchanges } from '../login/code-exchange.js'
@@ -228,8 +228,7 @@ function createSessionUsers(hasher: Hasher) {
     of(record: SessionRecord): string {
       const before = known.get(record)
       if (before !== undefined) return before
-      const { id, identity } = record
-      const hashes = hasher.all(identity ? JSON.stringify([identity.iss, identity.sub]) : id)
+      const hashes = hasher.all(requesterOf(record).user)
       const user = hashes.map(hash => hash.slice(0, 12)).join(' ')
       known.set(record, user)
       return user

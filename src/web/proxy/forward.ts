@@ -1,13 +1,7 @@
 /** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
 import type { Context } from 'koa'
-import {
-  createFairQueue,
-  type FairQueue,
-  QueueError,
-  type QueueLimits,
-  type Requester,
-  type Turn
-} from '../../base/fair-queue.js'
+import { createFairQueue, type FairQueue, QueueError, type QueueLimits, type Turn } from '../../base/fair-queue.js'
+import { requesterOf, type SessionRecord } from '../../cookie/session-record.js'
 import { hasBody, postponeBody } from '../every-request/arrivals.js'
 import type { Services } from '../middleware-services.js'
 import { sessionRecord } from '../request/session.js'
@@ -59,7 +53,8 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     const silenceMs = (rule.timeoutSeconds ?? config.apiProxy.timeoutSeconds) * 1000
     const call = {
       queue: rule.targetOrigin,
-      ...requesterOf(ctx),
+      // `requireTokens` has found the session.
+      ...requesterOf(sessionRecord(ctx) as SessionRecord),
       ...(isUpload && { isUploading: () => !req.complete })
     }
     let turn: Turn | undefined
@@ -91,17 +86,4 @@ async function waitInQueue({ req, res }: Context, queue: FairQueue, turn: Turn, 
     res.off('close', leave)
     awaitBody()
   }
-}
-
-/**
- * Returns the session and the user to which the limits of the proxy apply. The issuer and the subject identify a user
- * (OpenID Connect Core section 2). Without the scope `openid`, the user is unknown, so each session counts as a user.
- * Call this function only after `requireTokens` has run.
- */
-function requesterOf(ctx: Context): Requester {
-  const record = sessionRecord(ctx)
-  const session = record?.id ?? ''
-  const identity = record?.identity
-  // Neither an issuer nor a session id contains a space.
-  return { session, user: identity ? `${identity.iss} ${identity.sub}` : session }
 }

@@ -45,8 +45,8 @@ export function createResponseHeaders(additional: readonly string[]) {
     for (const name of namedByConnection(headers.get('connection'))) headers.delete(name)
     // A response must not have a Content-Length if it has a Transfer-Encoding (RFC 9112 section 6.2) or status 204 (RFC 9110
     // section 8.6). Node changes the bytes of a Content-Disposition after a Content-Length, so the length moves to the end.
-    const hasNone = statusCode === 204 || headers.has('transfer-encoding')
-    const length = hasNone ? undefined : headers.get('content-length')
+    const mustHaveNone = statusCode === 204 || headers.has('transfer-encoding')
+    const length = mustHaveNone ? undefined : headers.get('content-length')
     headers.delete('content-length')
     if (length !== undefined) headers.set('content-length', length)
     headers.delete('connection')

@@ -18,12 +18,8 @@ type WithHead = Context & { [DEFAULTS]?: Readonly<Record<string, string>>; [WRIT
 export const serverHeaders: Middleware = function serverHeaders(ctx: WithHead, next) {
   const { res } = ctx
   const write = res.writeHead.bind(res) as WriteHead
-  const writeWithoutList: WriteHead = (status, list) => {
-    setHeaders(res, list as string[])
-    return write(status)
-  }
   // express-session and compression replace `writeHead`. Before version 1.1, their package on-headers misreads a list.
-  ctx[WRITE_HEAD] = res.writeHead === ServerResponse.prototype.writeHead ? write : writeWithoutList
+  ctx[WRITE_HEAD] = res.writeHead === ServerResponse.prototype.writeHead ? write : withoutList(res, write)
   Object.assign(res, {
     writeHead(status: number, ...head: HeadArgument[]) {
       if (!res.headersSent) {
@@ -34,6 +30,13 @@ export const serverHeaders: Middleware = function serverHeaders(ctx: WithHead, n
     }
   })
   return next()
+}
+
+function withoutList(res: ServerResponse, write: WriteHead): WriteHead {
+  return (status, list) => {
+    setHeaders(res, list as string[])
+    return write(status)
+  }
 }
 
 /**
